@@ -10,12 +10,12 @@
 #include "libmrmpi/base/copy.h"
 #include "libmrmpi/base/copier.h"
 
-#define TIME_EVERY   32   /* one in so many plain copies is timed, */
-#define TIME_SOON    8    /* and in so many after a slow one */
-#define SLOW_IN_ROW  4    /* as many timed copies that are slow make it stream: one alone may have been interrupted */
-#define STREAM_TIMES 4096 /* copies, then a plain one is timed again */
+#define TIME_EVERY   32   /* one plain copy in this number is timed, */
+#define TIME_SOON    8    /* and after a slow one, one in this number */
+#define SLOW_IN_ROW  4    /* slow timed copies before streaming: a single one may have been interrupted */
+#define STREAM_TIMES 4096 /* copies before a plain one is timed again */
 /*
- * A copy is slow that takes more than SLOW_NS and a ns for SLOW_RATE bytes; fewer than BRIEF, which a core takes before
+ * A copy is slow if longer than SLOW_NS plus a ns per SLOW_RATE bytes; of fewer than BRIEF, which a core takes before
  * it waits for any line, SLOW_BRIEF_NS. Inside a shared cache, and between caches (us): 1 KiB .05 to .07, .16 to .3; 2
  * KiB .08 to .18, .25 to .6; 4 KiB .13 to .56, .67 to 2.4; 8 KiB .23 to .78, 1.8 to 4; 32 KiB 1, 15 (AMD, family 25);
  * long ones 25 to 40 bytes per ns, 2 to 9, by streaming stores 30 (family 26).

@@ -28,7 +28,7 @@ struct mr_launch;
 struct mr_channel_ops;
 
 /*
- * The subsystem above embeds a struct mr_vc as the first member of its own struct, and tells the size of that in
+ * The subsystem above embeds a struct mr_vc as the first member of its own struct, and gives the size of that in
  * mr_vc_upcalls.vc_size: vc.c allocates it, zeroed. The members up to lends are for the path of a short message.
  */
 struct mr_vc {
@@ -40,7 +40,7 @@ struct mr_vc {
     bool zsends;       /* packets may be sent from the program's memory (mr_net_zsend). Set by the channel */
     int rank;          /* of the peer, in the world; negative: there was no memory for it */
     int error;         /* nonzero: the peer is lost */
-    uint32_t next_seq; /* of the next packet that we send, */
+    uint32_t next_seq; /* of the next packet to send, */
     uint32_t self;     /* and our rank in the world: as in its header */
     const struct mr_channel_ops *ops;
     void *data; /* the channel's own: its connection; NULL until there is one */
@@ -56,7 +56,7 @@ static inline bool mr_vc_lost(const struct mr_vc *vc) /* nothing comes from this
     return vc->error;
 }
 
-/* A region as a channel made it (the first member of its own struct); the ops that made it take it back. */
+/* A region made by a channel (the first member of its own struct); the ops that made it take it back. */
 struct mr_region {
     const struct mr_channel_ops *channel;
     uint64_t rreq; /* mr_vc_expect */
@@ -70,10 +70,10 @@ struct mr_vc_part {
 /* Data on its way between the program's memory and that of a window (mr_vc_move); its owner embeds it. */
 struct mr_vc_move {
     void (*done)(struct mr_vc_move *m, int error); /* negative errno: none or some of it has been moved */
-    bool attached; /* it is advertised as MR_VC_ATTACHED: the error is -EACCES if the peer has withdrawn it */
+    bool attached; /* advertised as MR_VC_ATTACHED: the error is -EACCES if the peer has withdrawn it */
 };
 
-/* Writes a payload of len bytes that does not lie in one piece. */
+/* Writes a payload of len bytes not in one piece. */
 typedef void mr_vc_make_fn(void *to, size_t len, const void *what);
 
 /* drained, waiting, send_short, send_made, move, get, control may be NULL: nothing to do, or not supported. */
@@ -84,15 +84,15 @@ struct mr_channel_ops {
     int (*poll)(void);    /* number of things done */
     void *const *pending; /* while this points to NULL poll has nothing to do; NULL: it may always have */
     bool (*drained)(void);
-    unsigned (*waiting)(struct mr_vc *vc);        /* packets to that peer that wait for room; NULL: never any */
-    bool (*reaches)(int world_rank);              /* this channel is the one for that peer (self, same node, any) */
-    void (*sizes)(struct mr_vc *vc);              /* sets eager_max, eager_most, packet_max; none, if not known yet */
+    unsigned (*waiting)(struct mr_vc *vc); /* packets to that peer waiting for room; NULL: never any */
+    bool (*reaches)(int world_rank);       /* true if this channel is the one for that peer (self, same node, any) */
+    void (*sizes)(struct mr_vc *vc);       /* sets eager_max, eager_most, packet_max; none, if not known yet */
     unsigned (*caps)(int world_rank, size_t len); /* enum mr_vc_caps, for a message of that length */
     int (*send)(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len); /* as mr_vc_send */
     /*
      * Sends an eager message of less than vc->fast_below bytes while no packet waits (mr_channel_waiting is 0), with
-     * the number vc->next_seq, which the caller counts up afterwards. False: nothing has happened, and the message has
-     * to go by mr_vc_send.
+     * the number vc->next_seq, which the caller increments afterwards. False: nothing has happened, and the message
+     * takes mr_vc_send.
      */
     bool (*send_short)(struct mr_vc *vc, const void *payload, size_t len, int rank, int tag, uint32_t ctx);
     /* as mr_vc_send_made; NULL: the payload is made in scratch and sent from there */
@@ -111,22 +111,22 @@ struct mr_channel_ops {
 extern const struct mr_channel_ops mr_channel_self; /* self.c */
 extern const struct mr_channel_ops mr_channel_shm;  /* shm.c */
 
-/* ---- what channels call ------------------------------------------------------------------------------------------ */
+/* ---- called by channels ------------------------------------------------------------------------------------------ */
 
 /* A packet of world rank hdr->src is here, in any order; headers that make no sense are dropped. From polls only. */
 void mr_vc_arrived(const struct mr_hdr *hdr, const void *payload, size_t len);
 void mr_vc_failed(int world_rank, int error); /* passed up once for a peer. From polls only */
 /* A packet of the channel's own kinds, numbered as all others: as mr_vc_send. */
 int mr_vc_send_control(struct mr_vc *vc, struct mr_hdr *hdr, const void *payload, size_t len);
-uint32_t mr_vc_received(const struct mr_vc *vc); /* packets that were delivered so far; wraps */
+uint32_t mr_vc_received(const struct mr_vc *vc); /* packets delivered so far; wraps */
 
-/* ---- what channels and vc.c call above them ---------------------------------------------------------------------- */
+/* ---- upcalls of channels and vc.c -------------------------------------------------------------------------------- */
 
 struct mr_vc_upcalls {
     size_t vc_size; /* of the struct that begins with a struct mr_vc; 0: there is no more */
     /* A packet, in order. payload is valid during the call only. */
     void (*deliver)(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len);
-    void (*noted)(struct mr_vc *vc, uint8_t note);                /* that of a packet which is the channel's own */
+    void (*noted)(struct mr_vc *vc, uint8_t note);                /* that of a packet of the channel's own */
     void (*put_sent)(void *cookie, int error);                    /* sender: buffer is free; error: negative errno */
     void (*zsend_done)(void *cookie);                             /* sender: one packet less is sent from the buffer */
     void (*read_done)(void *cookie, int error);                   /* reader: all bytes are there, or none come */
@@ -142,7 +142,7 @@ extern MR_OWN struct mr_vc_upcalls mr_vc_up;
  * the channel to other hosts. After the fence the caller calls mr_shm_ready().
  */
 int mr_vc_init(const struct mr_launch *launch, const struct mr_vc_upcalls *up, const struct mr_channel_ops *far);
-void mr_vc_finalize(void); /* drains what is queued; peers have been synchronised by the caller */
+void mr_vc_finalize(void); /* drains queues; the caller has synchronised the peers */
 /* Handles completions, arrivals, connection set-up, deferred sends. Returns the number of things done; 0: idle. */
 int mr_vc_poll(void);
 /* True when nothing is queued or in flight on this side (for finalize). */
@@ -151,7 +151,7 @@ bool mr_vc_drained(void);
 void mr_vc_quiet(void);
 
 extern MR_OWN struct mr_vc **mr_vcs;      /* by world rank; NULL: not made yet. For mr_vc_get_peer only */
-struct mr_vc *mr_vc_make(int world_rank); /* if it is not made yet; never NULL */
+struct mr_vc *mr_vc_make(int world_rank); /* if not made yet; never NULL */
 static inline struct mr_vc *mr_vc_known_peer(int world_rank) /* NULL: not made yet */
 {
     return mr_vcs[world_rank];
@@ -165,9 +165,9 @@ static inline struct mr_vc *mr_vc_get_peer(int world_rank) /* made on demand, ne
 
 /* ---- sizes ------------------------------------------------------------------------------------------------------- */
 
-/* Asks the channel how long packets may be. Returns eager_max, or the least that a peer may have if that is unknown. */
+/* Asks the channel for the packet limits. Returns eager_max, or the minimum of any peer if unknown. */
 size_t mr_vc_learn_sizes(struct mr_vc *vc);
-static inline size_t mr_vc_eager_max(struct mr_vc *vc) /* payload bytes of a packet that may come unasked */
+static inline size_t mr_vc_eager_max(struct mr_vc *vc) /* payload bytes of an eager packet */
 {
     return likely(vc->eager_max != 0) ? vc->eager_max : mr_vc_learn_sizes(vc);
 }
@@ -177,7 +177,8 @@ static inline size_t mr_vc_eager_most(struct mr_vc *vc) /* of a message that may
 
     return likely(vc->eager_most != 0) ? vc->eager_most : least;
 }
-static inline size_t mr_vc_part_max(struct mr_vc *vc) /* what is longer is cut: a part of the message in each packet */
+static inline size_t
+mr_vc_part_max(struct mr_vc *vc) /* longer messages are cut: a part of the message in each packet */
 {
     size_t max = mr_vc_eager_max(vc);
 
@@ -197,8 +198,10 @@ static inline void mr_vc_number(const struct mr_vc *vc, struct mr_hdr *hdr) /* a
     hdr->seq = vc->next_seq;
     hdr->src = vc->self;
 }
-/* Send one packet with no more payload than eager_max or packet_max, whichever is more. hdr and payload may be reused
- * on return: they are copied, inlined or queued. Returns 0 or negative errno (the peer is unreachable, no memory). */
+/*
+ * Sends one packet with no more payload than eager_max or packet_max, whichever is more. hdr and payload may be reused
+ * on return: they are copied, inlined or queued. Returns 0 or negative errno (the peer is unreachable, no memory).
+ */
 static inline int mr_vc_send(struct mr_vc *vc, struct mr_hdr *hdr, const void *payload, size_t len)
 {
     int err;
@@ -212,8 +215,8 @@ static inline int mr_vc_send(struct mr_vc *vc, struct mr_hdr *hdr, const void *p
     return err;
 }
 /*
- * The same for a payload that does not lie in one piece: make writes it, to where the channel wants it if it can, else
- * to scratch (len bytes of the caller's). It is called before the return, once.
+ * The same for a payload not in one piece: make writes it, to the channel's memory if possible, else to scratch (len
+ * bytes of the caller's). Called before the return, once.
  */
 int mr_vc_send_made(struct mr_vc *vc, struct mr_hdr *hdr, size_t len, void *scratch, mr_vc_make_fn *make,
                     const void *what);
@@ -225,7 +228,9 @@ static inline uint32_t mr_vc_packets(const struct mr_vc *vc) /* given to mr_vc_s
 {
     return vc->next_seq;
 }
-/* Packets to it that wait, as copies, for room or a connection. There is no bound: who sends many polls first. */
+/*
+ * Packets to it waiting, as copies, for room or a connection. There is no bound: a sender of many packets polls first.
+ */
 static inline unsigned mr_vc_waiting(struct mr_vc *vc)
 {
     return !vc->error && vc->ops->waiting ? vc->ops->waiting(vc) : 0;
@@ -252,17 +257,17 @@ static inline void mr_vc_withdraw(struct mr_region *region)
         region->channel->withdraw(region);
 }
 /*
- * Who advertises a region for a put says so here, before it tells the peer: rreq is what put_landed will be called
- * with. (A notification carries 32 bits only: the region's token stands for rreq on the wire.)
+ * Before advertising a region for a put, the owner sets rreq, the argument of put_landed. (A notification carries 32
+ * bits only: the region's token stands for rreq on the wire.)
  */
 static inline void mr_vc_expect(struct mr_region *region, uint64_t rreq)
 {
     region->rreq = rreq;
 }
 /*
- * Write len bytes at buf into memory that the peer has advertised as a window's (MR_VC_WINDOW, MR_VC_ATTACHED), or
- * read them from there, striped over the rails; the peer is not told. m->done follows, perhaps before this returns: by
- * then a write is in the peer's memory, and no copy of it could come later. buf stays as it is until then. len > 0.
+ * Writes len bytes at buf into memory that the peer has advertised as a window's (MR_VC_WINDOW, MR_VC_ATTACHED), or
+ * reads them from there, striped over the rails; the peer is not told. m->done follows, perhaps before this returns: by
+ * then a write is in the peer's memory, and no copy of it could come later. buf stays unchanged until then. len > 0.
  */
 static inline int mr_vc_move(struct mr_vc *vc, void *buf, size_t len, const struct mr_remote *remote, bool write,
                              struct mr_vc_move *m)
@@ -282,8 +287,8 @@ static inline int mr_vc_get(struct mr_vc *vc, void *buf, size_t len, const struc
 /* ---- counts ------------------------------------------------------------------------------------------------------ */
 
 /*
- *  Packets to all peers that wait, as copies, for room or for a connection, with the sends that p2p/ holds back
- *  because of them; kept by the channels and by p2p/. While it is 0 nobody has to ask.
+ * Packets to all peers waiting, as copies, for room or for a connection, with the sends that p2p/ holds back because of
+ * them; counted by the channels and by p2p/. While 0, nothing need be checked.
  */
 extern MR_OWN unsigned mr_channel_waiting;
 /* So many times in a row no channel had anything to do; kept by vc.c. */
@@ -296,7 +301,7 @@ extern MR_OWN unsigned mr_channel_idle;
  * (p2p/progress/progress.c) sleeps until a peer on this node rings.
  */
 
-/* After the launcher's fence: attaches to the node's memory. 0 or negative errno, which has been logged. */
+/* After the launcher's fence: attaches to the node's memory. 0 or negative errno, already logged. */
 int mr_shm_ready(void);
 
 static inline bool mr_shm_reaches(const struct mr_vc *vc)
@@ -305,37 +310,37 @@ static inline bool mr_shm_reaches(const struct mr_vc *vc)
 }
 
 /*
- * Of such a peer: the payload of the next packet, if it has come, is all of an eager message and is this one (tag
- * negative: of any), and *hdr; it stays there until mr_shm_taken. NULL: none has come. MR_PEEK_OTHER: what has come is
+ * Of such a peer: the payload of the next packet, if it has come, is all of an eager message and is the wanted one (tag
+ * negative: of any), and *hdr; it stays there until mr_shm_taken. NULL: none has come. MR_PEEK_OTHER: another packet,
  * left to a poll.
  */
 const void *mr_shm_peek(struct mr_vc *vc, int rank, int tag, uint32_t ctx, struct mr_hdr *hdr);
 void mr_shm_taken(struct mr_vc *vc); /* the message has been delivered */
 
-/* Our claims, or the peer's, by which messages to us, or to the peer, are moved by both. */
+/* Our claims, or the peer's, for messages to us, or to the peer, moved by both. */
 struct mr_claims *mr_shm_claims(struct mr_vc *vc, bool ours);
 
-/* More ranks on this node than cores that they may run on: known once all of them are here, false until then. */
+/* More ranks on this node than allowed cores: known once all of them are here, false until then. */
 bool mr_shm_oversubscribed(void);
 
-/* There are peers on this node, which ring. */
+/* True if there are peers on this node, which ring. */
 bool mr_shm_can_sleep(void);
 
 /*
- * With a core for each rank, around sleeps: from mr_shm_doze to mr_shm_rise peers look whether this rank sleeps, which
- * costs them something. Both with the library's lock.
+ * With a core for each rank, around sleeps: from mr_shm_doze to mr_shm_rise peers check whether this rank sleeps, at
+ * some cost. Both with the library's lock.
  */
 void mr_shm_doze(void);
 void mr_shm_rise(void);
 
 /*
- * Sleep until a packet from this node arrives or the time is over. Called with the library's lock, which is given away
- * meanwhile. False, at once, if not: there is something to do, packets of ours wait for space in a ring, done says so,
- * which may look at other memory (NULL: it does not), or a peer may not know yet that this rank sleeps: come back soon.
+ * Sleeps until a packet from this node arrives or the time is over. Called with the library's lock, which is released
+ * meanwhile. False, at once, without sleeping: there is work, packets of ours wait for space in a ring, done (which may
+ * check other memory; NULL: none) returned true, or a peer may not know yet that this rank sleeps: come back soon.
  */
 bool mr_shm_sleep(uint32_t timeout_us, bool (*done)(void *arg), void *arg);
 
-/* What a sender looks at: not 0 if anybody of the node sleeps, or may. */
+/* Read by senders: not 0 if any rank of the node sleeps, or may. */
 extern MR_OWN const uint32_t *mr_shm_bell;
 
 /* After the packet, or other memory, has been written. */
@@ -349,8 +354,8 @@ void mr_shm_ring_local(int local); /* this rank of the node shall look again, if
 void mr_shm_ring_all(const int *world, int n);
 
 /*
- * These ranks of the node (world ranks) shall look again: something has changed in memory that they may wait for.
- * Written before the call, it is seen by whoever then goes to sleep.
+ * Tells these ranks of the node (world ranks) to check again: memory that they may wait for has changed. Changes
+ * written before the call are seen by any rank that then goes to sleep.
  */
 static inline void mr_shm_ring(const int *world, int n)
 {
@@ -358,7 +363,7 @@ static inline void mr_shm_ring(const int *world, int n)
         mr_shm_ring_all(world, n);
 }
 
-/* Wake the other threads of this process that sleep: one of them may wait for what this one has just found. */
+/* Wakes the other sleeping threads of this process: one of them may wait for the event just found. */
 void mr_shm_wake(void);
 
 #endif

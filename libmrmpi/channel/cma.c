@@ -13,7 +13,7 @@
 
 bool mr_cma_refused;
 
-static struct mr_region no_region; /* all that there is to take back is nothing */
+static struct mr_region no_region; /* there is nothing to take back */
 
 int mr_cma_advertise(struct mr_vc *vc, void *buf, size_t len, enum mr_vc_caps how, struct mr_region **region,
                      struct mr_remote *out)
@@ -27,7 +27,7 @@ void mr_cma_withdraw(struct mr_region *region)
 {
 }
 
-/* Of what the kernel says: not this process at all, or not this memory. */
+/* The kernel's refusal: of this process at all, or of this memory. */
 static int refusal(void)
 {
     return errno == EPERM || errno == ESRCH || errno == ENOSYS ? -EPERM : -errno;
@@ -60,7 +60,7 @@ int mr_cma_get(struct mr_vc *vc, void *buf, size_t len, const struct mr_remote *
     return copy_between(buf, len, src, offset, false);
 }
 
-/* The caller does it in another way if none of it could be done; what has begun can be repeated. */
+/* The caller does it by other means if none of it could be done; a partly done move can be repeated. */
 int mr_cma_move(struct mr_vc *vc, void *buf, size_t len, const struct mr_remote *remote, bool write,
                 struct mr_vc_move *m)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The out-of-order queue. A sorted list: with few rails, an early packet nearly always belongs at the tail, so that is
+ * The out-of-order queue. A sorted list: with few rails, an early packet nearly always belongs at the tail, which is
  * tried first.
  */
 #include "libmrmpi/channel/reorder.h"

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The out-of-order queue of one direction of a virtual channel: puts packets that took different subchannels back into
- * the order in which they were sent, and drops what came twice. Pure: no network, no clock.
+ * their order, and drops duplicates. Pure: no network, no clock.
  *
- * Sequence numbers are 32 bits and wrap; a packet less than 2^31 ahead of the expected one is early, any other is a
- * duplicate. One that is further ahead than a peer may send is refused: its window, and what may wait in receive queues
- * here while its adapter has confirmed it already, bound what is held. A held packet stays in its receive buffer if
- * that is lent (base/lent.h), else the queue has a copy of it. It is the caller's after mr_reorder_pop().
+ * Sequence numbers are 32 bits and wrap; a packet less than 2^31 ahead of the expected number is early, any other is a
+ * duplicate. A packet further ahead than a peer may send is refused: the peer's window, and the packets confirmed by
+ * its adapter that may wait in receive queues here, bound the held packets. A held packet stays in its receive buffer
+ * if that is lent (base/lent.h), else the queue has a copy of it. It is the caller's after mr_reorder_pop().
  */
 #ifndef MRMPI_REORDER_H
 #define MRMPI_REORDER_H
@@ -53,7 +53,7 @@ static inline void mr_reorder_advance(struct mr_reorder *r)
     r->expected++;
 }
 
-/* Take the held packet that is due now; NULL if it has not come. The caller delivers it, advances and frees it. */
+/* Takes the held packet that is due now; NULL if it has not come. The caller delivers it, advances and frees it. */
 struct mr_held *mr_reorder_pop(struct mr_reorder *r);
 void mr_reorder_free(struct mr_held *held);
 

@@ -12,7 +12,7 @@
 #include "libmrmpi/launch/launch.h"
 
 #define SELF_EAGER_MAX (16u << 10)
-#define SELF_SMALL     256u /* packets with so much payload come from the pool */
+#define SELF_SMALL     256u /* packets with at most this payload come from the pool */
 #define SELF_POOL_MAX  1024
 
 struct packet {
@@ -75,7 +75,7 @@ static int self_send(struct mr_vc *vc, const struct mr_hdr *hdr, const void *pay
     return 0;
 }
 
-/* Takes what is there now; packets that are sent by the way are for the next poll. */
+/* Takes the present packets; packets sent meanwhile are for the next poll. */
 static int self_poll(void)
 {
     struct packet *p = self.first;

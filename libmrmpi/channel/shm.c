@@ -2,9 +2,9 @@
 /*
  * Channel shm: packets between the ranks of one node.
  *
- * The node's memory (shm_segment.h) has a ring for each ordered pair of ranks. Which ranks share a node is the
- * launcher's word. A packet that finds its ring full waits in a queue in private memory; poll writes it when there is
- * space. Long payloads lie in the sender's pool (shm_pool.h).
+ * The node's memory (shm_segment.h) has a ring for each ordered pair of ranks. The launcher decides which ranks share a
+ * node. A packet that finds its ring full waits in a queue in private memory; poll writes it when there is space. Long
+ * payloads lie in the sender's pool (shm_pool.h).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -169,7 +169,7 @@ static void commit_packet(struct mr_shm_peer *p, const struct mr_hdr *hdr, size_
     mr_ring_commit_far(&p->writer, hdr, chunk, len);
 }
 
-/* It goes into the pool. */
+/* The payload goes into the pool. */
 static void copy_out(struct mr_shm_peer *p, void *to, const void *from, size_t len)
 {
     struct mr_answer_copies *a = &p->answers[len >= MR_ANSWER_BELOW / 2];
@@ -240,7 +240,7 @@ static bool write_pooled(struct mr_shm_peer *p, const struct mr_hdr *hdr, const 
     return true;
 }
 
-/* Who waits for the answer does so longer where lines of later packets are asked for. */
+/* A waiter for the answer waits longer if lines of later packets are prefetched. */
 static inline __attribute__((always_inline)) bool write_in_row(struct mr_shm_peer *p, const struct mr_hdr *hdr,
                                                                const void *payload, size_t len)
 {
@@ -359,7 +359,7 @@ static unsigned shm_caps(int world_rank, size_t len)
 {
     if (!mr_config.single_copy)
         return 0;
-    /* for what fits a packet a system call takes longer */
+    /* for a payload of packet size a system call takes longer */
     return len > (size_t)mr_config.shm_eager_max && !mr_cma_refused ? MR_VC_GET | MR_VC_WINDOW : MR_VC_GET;
 }
 

@@ -19,7 +19,7 @@
 #define MR_ANSWER_BELOW 4096u /* bytes */
 #define MR_ANSWER_BLOCK 32u   /* answers */
 #define MR_ANSWER_FIRST 8u    /* blocks, by turns; */
-#define MR_ANSWER_EVERY 32u   /* then one in so many uses the other way */
+#define MR_ANSWER_EVERY 32u   /* then one in this number uses the other mode */
 
 struct mr_answer_copies {
     uint64_t began_ns;   /* the block; 0: none is timed */

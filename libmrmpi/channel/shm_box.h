@@ -63,8 +63,8 @@ static inline void mr_box_wake(struct mr_box *b)
 }
 
 /*
- * By a sender: wakes the owner if it sleeps. The fence orders the packet before the look; the sleeper does the reverse.
- * One fence serves the owners of several boxes; shm_sleep.c has the cases without a fence.
+ * By a sender: wakes a sleeping owner. The fence orders the packet before the check; the sleeper does the reverse. One
+ * fence serves the owners of several boxes; shm_sleep.c has the cases without a fence.
  */
 static inline void mr_box_order(void)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Channel shm's inside: what its sending (shm.c) and its receiving (shm_recv.c) share. */
+/* Channel shm's internal interface, shared by sending (shm.c) and receiving (shm_recv.c). */
 #ifndef MRMPI_SHM_PEER_H
 #define MRMPI_SHM_PEER_H
 
@@ -12,15 +12,15 @@
 #include "libmrmpi/launch/launch.h"
 
 /*
- * Bytes; shorter payloads go into the ring, those that fit no slot into its data area. A core fetches single lines from
- * another's cache as soon as from the shared one, but many of them later: bandwidth of 1 KiB 4.9 and 6.7 GB/s, of 512
- * bytes 5.0 and 4.4 (AMD EPYC).
+ * Bytes; shorter payloads go into the ring, those too long for a slot into its data area. A core fetches single lines
+ * from another's cache as soon as from the shared one, but many of them later: bandwidth of 1 KiB 4.9 and 6.7 GB/s, of
+ * 512 bytes 5.0 and 4.4 (AMD EPYC).
  */
 #define MR_SHM_POOL_MIN 1024
 /*
- * Messages of less than so many bytes go, and are taken, without a virtual channel's questions: 1 KiB in .26 us, not
- * .31, and 4 KiB at 18 GB/s, not 14. Longer ones, where both send, had better not be copied by each receive that is
- * posted: 16 KiB both ways 27 GB/s, and 19.
+ * Messages of less than this number of bytes are sent, and taken, on the fast path, without a virtual channel's checks:
+ * 1 KiB in .26 us, not .31, and 4 KiB at 18 GB/s, not 14. Longer messages, if both send, had better not be copied by
+ * each posted receive: 16 KiB both ways 27 GB/s, and 19.
  */
 #define MR_SHM_FAST_BELOW (4096 + 1)
 
@@ -37,9 +37,9 @@ struct mr_shm_peer {
     unsigned num_waiting;
     bool announced;
     struct mr_ring_reader reader;
-    size_t far;                         /* bytes of the packet that was peeked at last, if they are in the pool */
-    uint64_t heard_short;               /* packets of its ring that were read when the last short one went to it, */
-    uint64_t heard;                     /* and one that may be an answer in the pool */
+    size_t far;                         /* bytes of the packet last peeked at, if in the pool */
+    uint64_t heard_short;               /* packets of its ring read when the last short one went to it, */
+    uint64_t heard;                     /* and when a possible answer went into the pool */
     struct mr_answer_copies answers[2]; /* of less than 2 KiB, and longer ones */
     struct mr_pool pool;                /* the peer's: where its long payloads are */
     bool pool_mapped;
@@ -64,8 +64,8 @@ struct mr_shm {
 extern MR_OWN struct mr_shm mr_shm;
 
 /*
- * All pages of a pool at once, when it is used for the first time: all will be used, and one by one that takes longer.
- * A kernel that does not know the request maps them one by one.
+ * All pages of a pool at once, at its first use: all will be used, and one by one this takes longer. A kernel without
+ * the request maps them one by one.
  */
 static inline struct mr_pool *mr_shm_pool(int local, int how)
 {
@@ -80,7 +80,7 @@ static inline struct mr_pool *mr_shm_pool(int local, int how)
 
 int mr_shm_receive(void);                          /* number of packets */
 bool mr_shm_is_busy(void);                         /* something is to be received, or waits to be sent */
-struct mr_shm_peer *mr_shm_meet(struct mr_vc *vc); /* vc->data, which is not set yet */
+struct mr_shm_peer *mr_shm_meet(struct mr_vc *vc); /* vc->data, not set yet */
 static inline struct mr_shm_peer *mr_shm_peer_of(struct mr_vc *vc)
 {
     return likely(vc->data != NULL) ? vc->data : mr_shm_meet(vc);

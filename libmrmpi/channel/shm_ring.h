@@ -35,7 +35,7 @@ struct mr_ring_reader {
     uint64_t slot;                  /* next to be read */
     uint64_t data_used;             /* end of the last payload read */
     uint64_t slots_told, data_told; /* given back so far */
-    uint64_t far;                   /* bytes of payloads elsewhere that were read since */
+    uint64_t far;                   /* bytes of payloads elsewhere read since */
     struct mr_ring_shape shape;
 };
 
@@ -97,8 +97,8 @@ static inline int mr_ring_peek_brief(struct mr_ring_reader *r, const struct mr_r
 }
 
 /*
- * The packet at the head, if it is a brief packet with this context, rank and tag (negative: any): 1 and *hdr, *payload
- * or *far as mr_ring_peek. 0: there is none; -1: another packet, or an impossible one.
+ * The packet at the front, if short with this context, rank and tag (negative: any): 1 and *hdr, *payload or *far as
+ * mr_ring_peek. 0: none; -1: another packet, or an impossible one.
  */
 static inline int mr_ring_peek_wanted(struct mr_ring_reader *r, int rank, int tag, uint32_t ctx, struct mr_hdr *hdr,
                                       const void **payload, uint32_t *far)
@@ -116,9 +116,9 @@ static inline int mr_ring_peek_wanted(struct mr_ring_reader *r, int rank, int ta
 }
 
 /*
- * The packet at the head: 1 and *hdr (a copy), *payload (in the ring, valid until mr_ring_release), *len. 0: none. -1:
- * impossible contents; the writer has gone mad and the ring is unusable. If the payload lies elsewhere *payload is NULL
- * and *far its number, which the caller has to check, like the length.
+ * The packet at the front: 1 and *hdr (a copy), *payload (in the ring, valid until mr_ring_release), *len. 0: none. -1:
+ * impossible contents; the writer is broken and the ring unusable. If the payload lies elsewhere, *payload is NULL and
+ * *far its number, which the caller must check, like the length.
  */
 static inline int mr_ring_peek(struct mr_ring_reader *r, struct mr_hdr *hdr, const void **payload, size_t *len,
                                uint32_t *far)
@@ -160,9 +160,7 @@ static inline void mr_ring_release(struct mr_ring_reader *r)
         mr_ring_tell(r);
 }
 
-/*
- * The same for a packet whose payload of len bytes lies elsewhere; at most the size of one payload is not reported yet.
- */
+/* The same for a packet with a payload of len bytes elsewhere; at most the size of one payload is unreported. */
 static inline void mr_ring_release_far(struct mr_ring_reader *r, size_t len)
 {
     r->far += len;

@@ -165,7 +165,7 @@ static inline bool mr_ring_write(struct mr_ring_writer *w, const struct mr_hdr *
     return true;
 }
 
-/* Begun with length 0: a packet whose payload of more than MR_RING_INLINE bytes lies elsewhere, at `number`. */
+/* Begun with length 0: a packet with its payload of more than MR_RING_INLINE bytes elsewhere, at `number`. */
 static inline void mr_ring_commit_far(struct mr_ring_writer *w, const struct mr_hdr *hdr, uint32_t number, size_t len)
 {
     mr_ring_slot(w)->position = MR_RING_FAR | number;

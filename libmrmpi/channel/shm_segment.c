@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A node's shared memory: what lies where, how it is made, and how the other ranks find it. */
+/* A node's shared memory: its layout, its creation, and its discovery by the other ranks. */
 #include "libmrmpi/channel/shm_segment.h"
 
 #include <errno.h>
@@ -13,14 +13,14 @@
 #define SHM_MAGIC 0x6d726d7073686d34u
 #define SHM_KEY   "mrmpi.shm"
 
-/* What the first rank publishes. */
+/* The first rank's publication. */
 struct segment_place {
     uint64_t magic, bytes;
     int32_t pid, fd;
-    uint64_t pids; /* which namespace pid is a number of */
+    uint64_t pids; /* the namespace of pid */
 };
 
-/* ---- what lies where --------------------------------------------------------------------------------------------- */
+/* ---- layout ------------------------------------------------------------------------------------------------------ */
 
 static size_t boxes_offset(void)
 {
@@ -59,7 +59,7 @@ void *mr_segment_ring(const struct mr_segment *s, int from, int to)
     return s->base + rings_offset(s->ranks) + index * ring_stride(s->header->shape);
 }
 
-/* ---- the first rank of the node makes it ------------------------------------------------------------------------- */
+/* ---- creation by the first rank of the node ---------------------------------------------------------------------- */
 
 /* Few ranks get deep rings; with many the memory of a pair matters more than the depth of its ring. */
 static struct mr_ring_shape choose_shape(int ranks)
@@ -103,9 +103,9 @@ int mr_segment_create(struct mr_segment *s, const struct mr_launch *launch)
         sizeof(struct segment_place));
 }
 
-/* ---- all map it -------------------------------------------------------------------------------------------------- */
+/* ---- mapping by all ---------------------------------------------------------------------------------------------- */
 
-/* The size that its maker published goes to *bytes. */
+/* The size published by its maker goes to *bytes. */
 static int open_segment(struct mr_segment *s, const struct mr_launch *launch, size_t *bytes)
 {
     struct segment_place place;
@@ -152,7 +152,7 @@ static int map_segment(struct mr_segment *s, int ranks, size_t bytes)
     return 0;
 }
 
-/* The last one of the node to come knows whether there are more ranks than cores, unless a setting says so. */
+/* The last rank of the node to come finds out whether there are more ranks than cores, unless a setting decides. */
 static void join(struct mr_segment *s)
 {
     struct mr_cores mine;
@@ -173,7 +173,7 @@ static bool job_is_whole(void)
 
 /*
  * The memory can be opened only while its maker lives. So the maker stays in MPI_Init until all have opened it: if its
- * process ends right behind MPI_Init, its peers are in MPI_COMM_WORLD nevertheless, and the maker alone is to blame.
+ * process ends right after MPI_Init, its peers are in MPI_COMM_WORLD nevertheless, and the maker alone is to blame.
  */
 int mr_segment_open(struct mr_segment *s, const struct mr_launch *launch)
 {

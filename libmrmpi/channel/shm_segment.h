@@ -43,11 +43,11 @@ static inline bool mr_segment_is_crowded(const struct mr_segment *s)
     return s->header && __atomic_load_n(&s->header->bell, __ATOMIC_RELAXED) & MR_BELL_ALWAYS;
 }
 
-/* By the first rank of the node: makes the file, and publishes its place. 0 or a negative errno, which was logged. */
+/* By the first rank of the node: makes the file, and publishes its place. 0 or a negative errno, already logged. */
 int mr_segment_create(struct mr_segment *s, const struct mr_launch *launch);
 /*
  * By all, after the publication: maps the file. The first rank returns when all have mapped it. 0 or a negative errno.
- * -EOWNERDEAD: the first rank has ended within MPI_Init. That is no fault of this node: the launcher has the reason.
+ * -EOWNERDEAD: the first rank has ended within MPI_Init. This is no fault of this node: the launcher has the reason.
  */
 int mr_segment_open(struct mr_segment *s, const struct mr_launch *launch);
 void mr_segment_close(struct mr_segment *s);

@@ -2,12 +2,12 @@
 /*
  * Sleeping until a peer of this node rings, and ringing.
  *
- * A sender writes its packet and then looks for sleepers; a sleeper says that it sleeps and then looks for packets. One
- * of them sees the other's word, if both order the two. With more ranks than cores both do, by a fence: sleeps are many
- * and short. With a core for each rank a fence of the sender would be a tenth of a short message, so it has none, and
- * its write may become visible a little later than its look. So the sleeper looks for packets much later (LINGER_NS)
- * than it has said that it will sleep. Should a write be later still, the sleep ends by itself in time. So does one
- * that begins while the last rank of the node comes, with which it has more ranks than cores.
+ * A sender writes its packet and then checks for sleepers; a sleeper announces its sleep and then checks for packets.
+ * One of them sees the other's write, if both order the two. With more ranks than cores both do, by a fence: sleeps are
+ * many and short. With a core for each rank a fence of the sender would be a tenth of a short message, so the sender
+ * has none, and its write may become visible a little later than its check. So the sleeper checks for packets much
+ * later (LINGER_NS) than its announcement. If a write is later still, the sleep ends by itself in time. So does a sleep
+ * that begins while the last rank of the node comes, which makes more ranks than cores.
  */
 #include "libmrmpi/channel/shm_sleep.h"
 
@@ -30,7 +30,7 @@ static struct {
     bool (*busy)(void);
     int num_asleep;     /* threads of this process in mr_shm_sleep */
     int num_dozing;     /* between mr_shm_doze and mr_shm_rise */
-    uint64_t dozing_ns; /* since when the box has said so */
+    uint64_t dozing_ns; /* since the announcement in the box */
 } own;
 
 void mr_shm_sleep_begin(struct mr_segment *s, const int *local_of, int me, bool (*busy)(void))
@@ -78,7 +78,7 @@ void mr_shm_rise(void)
     __atomic_fetch_sub(&own.segment->header->bell, 1, __ATOMIC_RELAXED);
 }
 
-/* All peers see that we sleep. With a core for each: they have for a while, and none has rung since. */
+/* True if all peers see that we sleep. With a core for each: they have for a while, and none has rung since. */
 static bool all_know(void)
 {
     if (mr_segment_is_crowded(own.segment)) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The virtual channels of this process, by world rank, made when first asked for. Here a packet gets its sequence
- * number on the way down (mr_vc_send), and order and uniqueness on the way up. A channel is opened only if the job has
- * a peer that it would reach: a job on one node opens no device.
+ * The virtual channels of this process, by world rank, made at their first use. A packet gets its sequence number here
+ * on the way down (mr_vc_send), and order and uniqueness on the way up. A channel is opened only if the job has a peer
+ * for it: a job on one node opens no device.
  */
 #include "libmrmpi/channel/channel.h"
 
@@ -16,7 +16,7 @@
 /* While other channels are busy the network is still looked at once in so many rounds. */
 #define NET_EVERY 8
 
-/* What a look at a cheap channel takes. */
+/* State of a poll of a cheap channel. */
 struct look {
     void *const *pending; /* while this points to NULL there is nothing to do */
     int (*poll)(void);
@@ -25,11 +25,11 @@ struct look {
 static struct {
     const struct mr_launch *launch;
     size_t vc_size;
-    struct mr_vc *none; /* in place of one for which there is no memory: every send on it fails */
+    struct mr_vc *none;                         /* used if there is no memory for one: every send on it fails */
     const struct mr_channel_ops *far, *open[3]; /* open: cheapest first */
     unsigned num_open, num_looks;
-    struct look look[2];   /* at those but the network */
-    int (*poll_net)(void); /* NULL: it is not open */
+    struct look look[2];   /* at all but the network */
+    int (*poll_net)(void); /* NULL: not open */
     unsigned busy_rounds;
 } all;
 
@@ -108,7 +108,7 @@ static void deliver_packet(struct mr_vc *vc, const struct mr_hdr *hdr, const voi
         mr_vc_up.deliver(vc, hdr, payload, len);
         return;
     }
-    mr_vc_up.noted(vc, hdr->note); /* its sender counts on it */
+    mr_vc_up.noted(vc, hdr->note); /* its sender depends on it */
     if (vc->ops->control)
         vc->ops->control(vc->rank, hdr, payload, len);
 }
@@ -164,7 +164,7 @@ void mr_vc_arrived(const struct mr_hdr *hdr, const void *payload, size_t len)
     }
     vc = mr_vc_get_peer((int)hdr->src);
     if (unlikely(vc->rank < 0))
-        return; /* no memory for it, and that has been said */
+        return; /* no memory for it, already logged */
     order = mr_reorder_classify(&vc->in, hdr->seq);
     if (unlikely(order != MR_ORDER_NEXT)) {
         arrived_out_of_turn(vc, order, hdr, payload, len);
@@ -244,7 +244,7 @@ void mr_vc_finalize(void)
 }
 
 /*
- * Looking at an idle network has a price (on a simulated fabric it lets time pass), so it is left out while the cheaper
+ * Polling an idle network has a price (on a simulated fabric it lets time pass), so it is skipped while the cheaper
  * channels have work.
  */
 int mr_vc_poll(void)

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Connections within a budget (M. Koop, T. Jones, D. Panda, "MVAPICH-Aptus: Scalable High-Performance Multi-Transport
- * MPI over InfiniBand", IPDPS 2008, section 4). Where datagrams may be used beside connections, all peers can be
- * reached by those, which cost next to nothing; connections, whose queue pairs take memory here and in the adapter, are
- * for so many peers: those to whom most is sent. A peer gets one when enough messages have gone there (MRMPI_RC_AFTER),
- * or with its first large message; if there are as many as may be (MRMPI_RC_PEERS), only if another one deserves it
- * less (quota.h), whose connection is closed first, by both ends, when nothing is under way on it (epoch.c).
+ * MPI over InfiniBand", IPDPS 2008, section 4). If datagrams may be used beside connections, datagrams reach all peers
+ * at next to no cost. Connections take memory for queue pairs, here and in the adapter, and are for a limited number of
+ * peers with the most traffic. A peer gets a connection after enough messages (MRMPI_RC_AFTER), or with its first large
+ * message. At the limit (MRMPI_RC_PEERS), a peer gets a connection only if another peer deserves its own less
+ * (quota.h); both ends first close the other peer's connection, when nothing is under way there (epoch.c).
  *
- * How many may be follows from what the adapters here serve at their full rate (verbs/contexts.h), in equal parts for
+ * The limit follows from the queue pairs that the adapters serve at full rate (verbs/contexts.h), in equal parts for
  * the ranks of the job's fullest host.
  *
- * The budget is each rank's own. A rank that is asked for a connection and has no room leaves it out of its answer, or
- * refuses, and is asked again after a pause, if it still matters. Only a large message that was promised by RDMA, and
- * lost its connection before it went, has one beyond the budget: two full ranks would wait for each other. In a job
- * that has more ranks than the budget, nothing is promised before there is a connection, so that this is rare.
+ * The budget is each rank's own. A rank without room leaves a requested connection out of its answer, or refuses, and
+ * is asked again after a pause, if the connection still matters. Only a large message that was promised by RDMA, and
+ * lost its connection before the transfer, gets a connection beyond the budget: otherwise two full ranks would wait for
+ * each other. In a job with more ranks than the budget, nothing is promised before there is a connection, so this is
+ * rare.
  */
 #include "libmrmpi/conn/internal.h"
 #include "libmrmpi/conn/route/quota.h"
@@ -25,9 +26,9 @@
 #include "libmrmpi/verbs/verbs.h"
 
 #define TICK_NS     10000000ull
-#define LARGE_COUNT 64 /* packets that a large message counts for */
+#define LARGE_COUNT 64 /* packets equivalent to a large message */
 
-/* Ranks on the fullest host, and on other hosts as that rank sees it that has the most of them. */
+/* Ranks on the fullest host, and the largest number of ranks on other hosts seen by any rank. */
 static void count_ranks(const struct mr_launch *launch, unsigned *fullest, unsigned *others)
 {
     int *ranks = calloc((size_t)launch->num_nodes, sizeof *ranks), fewest = launch->size, most = 1;
@@ -159,7 +160,7 @@ static void evict_peer(struct mr_peer *p)
 
 /* ---- opening ----------------------------------------------------------------------------------------------------- */
 
-/* True if there is room for p now; if another one has to go first, it does. */
+/* True if there is room for p now. If another connection must be closed first, its closing begins. */
 static bool has_room_for(const struct mr_peer *p)
 {
     struct mr_peer *least = mr_connect.num_held < budget_limit() ? NULL : least_useful();
@@ -208,7 +209,7 @@ bool mr_budget_rdma(struct mr_peer *p)
     return all && p->connect->wanted & mr_peers.rationed;
 }
 
-/* Beyond the budget if need be; then another one goes, as soon as it can. */
+/* Beyond the budget if necessary; then another connection closes as soon as possible. */
 void mr_budget_need(struct mr_peer *p)
 {
     if (!mr_peers.rationed || p->connect->wanted & mr_peers.rationed)

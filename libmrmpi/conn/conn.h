@@ -36,9 +36,9 @@ struct mr_sub;
 /* ---- subchannels ------------------------------------------------------------------------------------------------- */
 
 /*
- * A subchannel: a pair of rails, a LID path and a kind of link. Bytes are counted and weighed by subchannel. It has a
- * link for each of its service levels: the first for large messages, and others where smaller ones have another
- * level. A level without a link of its own uses that of the next larger messages. Both ends name it by both rails,
+ * A subchannel: a pair of rails, a LID path and a kind of link. Bytes are counted and weighed by subchannel. Each of
+ * its service levels has a link: the first for large messages, and others if smaller messages have another level. A
+ * level without a link of its own uses that of the next larger messages. Both ends name a subchannel by both rails,
  * path and kind; its place in mr_peer.sub is its own end's.
  */
 struct mr_sub_own;
@@ -63,27 +63,27 @@ struct mr_sub {
     uint8_t remote_rail, path;
     uint8_t kind;       /* enum mr_link_kind */
     uint8_t parity;     /* of the epochs that it serves: 0 or 1 (conn/epoch.c) */
-    uint8_t epoch;      /* in which it is in use: of two that differ in parity the peer changes to and fro */
-    uint8_t copy;       /* of those alike in all else, for classes of several lanes */
+    uint8_t epoch;      /* in which it is in use: the peer alternates between two of different parity */
+    uint8_t copy;       /* of subchannels equal in all else, for classes of several lanes */
     bool spare;         /* of a pair of rails, or a path, that is used only while no other leads there */
     bool chosen;        /* spare; but large messages use the path beside others */
     bool closing;       /* nothing new goes over it: the peer's connections are given up (conn/) */
-    uint16_t pkey;      /* of our rail: the partition that its queue pairs are in; while it is closed, were in */
+    uint16_t pkey;      /* of our rail: the partition of its queue pairs; while closed, the last partition */
     uint8_t generation; /* of its queue pairs, the present or the next ones; wraps */
-    uint8_t peer_from;  /* those of the peer before this generation are gone */
+    uint8_t peer_from;  /* the peer's generations before this one are gone */
     bool refused;       /* it broke since the peer's adapter refused an access to memory */
     bool lossy;         /* it broke since packets were lost on its way; until its port has been down */
-    uint32_t doubt;     /* what evidence of loss takes off its weight, of MR_WEIGHT_MAX (conn/ways.c) */
+    uint32_t doubt;     /* reduction of its weight by evidence of loss, of MR_WEIGHT_MAX (conn/ways.c) */
     enum mr_sub_state state;
-    unsigned num_links;   /* that there is memory for; some may be closed */
-    struct mr_link *link; /* NULL: it was never opened */
+    unsigned num_links;   /* links with memory; some may be closed */
+    struct mr_link *link; /* NULL: never opened */
     struct mr_link *level[MR_LEVELS];
-    unsigned emptied;               /* mr_rail.emptied when it was asked last what is under way over it */
-    struct mr_sub_own *own;         /* what conn/peer/ keeps of it, */
+    unsigned emptied;               /* mr_rail.emptied at the last check of its traffic under way */
+    struct mr_sub_own *own;         /* state of conn/peer/, */
     struct mr_connect_sub *connect; /* and conn/ */
 };
 
-/* The link of a level for RDMA. It is never the link of packets, which would wait behind it. */
+/* The link of a level for RDMA, never the link of packets, which would wait behind RDMA. */
 static inline struct mr_link *mr_sub_rdma_link(const struct mr_sub *sub, unsigned level)
 {
     struct mr_link *l = sub->level[level];
@@ -94,9 +94,9 @@ static inline struct mr_link *mr_sub_rdma_link(const struct mr_sub *sub, unsigne
 /* For log messages: the ports of both ends and the path. Returns out. */
 #define MR_SUB_NAME 144
 const char *mr_sub_name(const struct mr_sub *sub, char out[MR_SUB_NAME]);
-/* The service level that a level's messages have on it. */
+/* The service level of a level's messages. */
 uint8_t mr_sub_sl(const struct mr_sub *sub, enum mr_level level);
-/* Parity and twice the copy: they tell apart those of the same rails, path and kind. */
+/* Parity and twice the copy, which distinguish subchannels of the same rails, path and kind. */
 uint8_t mr_sub_variant(const struct mr_sub *sub);
 /* Names a subchannel and a generation of it in a control message. */
 int32_t mr_sub_tag(const struct mr_sub *sub, uint8_t generation);
@@ -126,29 +126,30 @@ enum mr_control {
 /* ---- events ------------------------------------------------------------------------------------------------------ */
 
 /*
- * What happens to peers and subchannels, for the rooms above: they subscribe before the first peer is made, and stay
- * subscribed while the process lives. Each event is delivered to all subscribers, in the order of their subscription.
+ * Events of peers and subchannels, for higher folders, which subscribe before the first peer is made, and stay
+ * subscribed for the life of the process. Each event is delivered to all subscribers, in the order of their
+ * subscription.
  */
 /* NULL: the event does not matter to the subscriber. */
 struct mr_peer_events {
     int (*made)(struct mr_peer *p); /* its subchannels have been listed; 0 or a negative errno: it is lost */
     void (*opened)(struct mr_sub *sub);
-    void (*established)(struct mr_peer *p);       /* a handshake has opened subchannels, which were delivered before */
+    void (*established)(struct mr_peer *p);       /* a handshake has opened subchannels, delivered before */
     void (*lossy)(struct mr_peer *p);             /* packets go over links that lose them, from now on */
-    void (*preferred)(struct mr_peer *p);         /* the subchannels that carry packets were chosen anew */
+    void (*preferred)(struct mr_peer *p);         /* the subchannels for packets were chosen anew */
     void (*broken)(struct mr_sub *sub);           /* its links are being drained: nothing new may be posted */
-    void (*drained)(struct mr_sub *sub);          /* all that was posted on it has come back; its generation ends */
+    void (*drained)(struct mr_sub *sub);          /* all posts have come back; the generation ends */
     bool (*due)(struct mr_sub *sub);              /* its peer is looked after, and is again later if this is true */
-    void (*moved)(struct mr_peer *p);             /* what waits for room on subchannels that retire goes over others */
-    bool (*uses)(const struct mr_sub *sub);       /* something is under way over it, or waits for it */
-    uint64_t (*queued)(const struct mr_sub *sub); /* bytes of large messages that are under way over it */
+    void (*moved)(struct mr_peer *p);             /* packets waiting for room on retiring subchannels go over others */
+    bool (*uses)(const struct mr_sub *sub);       /* true: traffic is under way, or waits for the subchannel */
+    uint64_t (*queued)(const struct mr_sub *sub); /* bytes of large messages under way there */
     void (*reweighed)(struct mr_peer *p);         /* its weights begin anew */
     void (*lost)(struct mr_peer *p);     /* nothing is sent to it any more, nor comes; links are being drained */
     void (*ended)(struct mr_peer *p);    /* after that: all links have drained */
     void (*freed)(struct mr_peer *p);    /* at the end, of each peer */
     void (*doubted)(struct mr_peer *p);  /* mr_sub.doubt of some subchannel has changed */
     void (*answered)(struct mr_peer *p); /* nothing is open, and its adapter has answered a probe */
-    /* For the record: it was opened, broken or closed, or a packets are sent again that it has not confirmed. */
+    /* For the record: opened, broken or closed, or `a` unconfirmed packets are sent again. */
     void (*noted)(struct mr_sub *sub, enum mr_record_kind kind, uint64_t a);
 };
 #define MR_PEER_SUBSCRIBERS 4
@@ -161,7 +162,7 @@ struct mr_connect_peer;
 
 struct mr_peer {
     int rank;
-    int error;       /* negative errno: it is lost, nothing is sent to it any more */
+    int error;       /* negative errno: the peer is lost, nothing is sent any more */
     bool up;         /* connected: packets can be posted */
     bool backlogged; /* is in the list of that name, as relying below */
     struct mr_peer *next_connecting, *next_backlogged;
@@ -169,58 +170,61 @@ struct mr_peer {
     struct mr_cm_conn cm;
     struct mr_address *address; /* as long as its rails; mr_address_none: it has not come */
     unsigned num_subs, num_now; /* of both epochs, of one */
-    unsigned num_spare;         /* behind those of one: for pairs of rails and paths used while no other leads there */
+    unsigned
+        num_spare; /* behind those of one epoch: for pairs of rails and paths used while no other leads to the peer */
     struct mr_sub *sub;
-    struct mr_sub *now;   /* those of the present epoch, which carry what is sent now */
+    struct mr_sub *now;   /* those of the present epoch, for all new packets */
     struct mr_load *load; /* theirs. up: open, and the port is active */
     uint8_t epoch;        /* its number; wraps */
     uint32_t *steer;      /* with rules: excluded subchannels by use and size class of a packet (steer.c) */
     uint32_t arrived;     /* mr_peers.arrived when a packet was last sent there */
     struct mr_sched packet_turn;
-    bool fast; /* up, no rules, no lossy links: of a short packet there is nothing to ask but whose turn it is */
-    struct mr_link *fast_link; /* plain: the one that takes all of those; NULL: they have turns */
+    bool fast; /* up, no rules, no lossy links: a short packet takes the fast path, with only the turn to look up */
+    struct mr_link *fast_link; /* fast path: the link that takes all such packets; NULL: links in turn */
     struct mr_link **small;    /* by subchannel of the present epoch: the link of such packets, if it may carry some */
     uint32_t excluded;         /* set of subchannels that carry no packets, since better ones are open */
-    uint32_t excluded_far;     /* those of them that are excluded by their place only (policy near) */
-    uint32_t rdma;             /* set of those that carry large messages */
+    uint32_t excluded_far;     /* the subchannels excluded by their place only (policy near) */
+    uint32_t rdma;             /* set of subchannels for large messages */
     uint32_t lives;            /* of the peer's rails, as it said last: as mr_verbs.lives, */
     uint16_t moves;            /* and mr_verbs.moves */
-    bool tracked;              /* they lose some: the receiver reports what has landed (net/stripe/track.c) */
-    unsigned num_pending;      /* queue pairs that the room above has under way for it */
-    struct mr_window out;      /* packets that wait, or are not confirmed */
+    bool tracked;              /* lossy links among them: the receiver reports landed blocks (net/stripe/track.c) */
+    unsigned num_pending;      /* queue pairs of the higher folder under way for the peer */
+    struct mr_window out;      /* packets waiting or unconfirmed */
     bool has_lossy_link;       /* packets in either direction go over links that lose some (net/rely.c) */
     bool relying;
     struct mr_peer *next_relying;
     uint64_t heard_ns;        /* its last packet or acknowledgement */
     unsigned num_large;       /* large messages under way, by writes or by reads of ours */
-    bool needed;              /* large messages that were promised wait for a connection */
+    bool needed;              /* promised large messages wait for a connection */
     unsigned num_paths;       /* spare subchannels of further paths: the first of all spare ones */
     uint32_t until_paths;     /* bytes of large messages until fabricd is asked for more paths; 0: it is not */
     uint32_t sick;            /* its rails' health, as it says (conn/route/health.h) */
-    uint32_t sick_told;       /* the same of ours, as it was told */
-    uint32_t doubts;          /* what it takes off the ways from its rails for losses that it sees (conn/ways.c), */
-    uint32_t doubts_told;     /* and what we do, as it was told */
-    struct mr_ahead *granted; /* by level, what the peer grants; NULL: no limit (net/grant.c) */
-    struct mr_shares *shares; /* what its weights give each rail; NULL: no rail has led there (net/view/) */
+    uint32_t sick_told;       /* the same of ours, as last sent */
+    uint32_t doubts;          /* the peer's reduction of the ways from its rails for observed losses (conn/ways.c), */
+    uint32_t doubts_told;     /* and our reduction, as last sent */
+    struct mr_ahead *granted; /* by level, the peer's grants; NULL: no limit (net/grant.c) */
+    struct mr_shares *shares; /* the shares of each rail by its weights; NULL: no rail has led there (net/view/) */
     uint32_t counted, rate;   /* as of the last tick (conn/budget.c): packets in both directions, per second */
-    uint32_t use;             /* and what it is worth by them: the later ones count for more */
+    uint32_t use;             /* and its worth by traffic: recent messages count more */
     struct mr_peer_own *own;  /* what conn/peer/ keeps of it, */
     struct mr_connect_peer *connect; /* and conn/ */
 };
 
 struct mr_peers {
-    size_t peer_size; /* of each: the rooms above extend struct mr_peer, which is the first member of theirs */
+    size_t peer_size; /* of each: higher folders extend struct mr_peer, the first member of their own struct */
     const struct mr_launch *launch;
     uint32_t run; /* of this run of the job, in connection messages */
     struct mr_fabric_qos qos;
     struct mr_ahead ahead[MR_RAILS_MAX][MR_LEVEL_PACKETS]; /* of each of our rails and level that goes ahead, */
-    bool ahead_limited;                                    /* some of which have a rate */
+    bool ahead_limited;                                    /* some levels have a rate */
     struct mr_pace pace[MR_RAILS_MAX];                     /* of our reads over each rail, */
-    bool paced;                                            /* some of which have a rate, */
-    unsigned paced_parts;                                  /* that have been posted; wraps */
+    bool paced;                                            /* some rails have a rate, */
+    unsigned paced_parts;                                  /* posted so far; wraps */
     struct mr_peer **peer;                                 /* [launch->size], made on demand */
-    /* Lists of peers: handshakes that are not over, in order; those with something to flush, something due, those that
-     * are lost and drain, those with packets or receives that may be late. */
+    /*
+     * Lists of peers: with unfinished handshakes, in order; with packets to flush; with pending work; lost and
+     * draining; with packets or receives that may be late.
+     */
     struct mr_peer *connecting, *backlogged, *recovering, *failing, *relying;
     struct mr_kinds kinds;
     uint8_t our_kinds;     /* the same as a set */
@@ -230,10 +234,10 @@ struct mr_peers {
     struct mr_rules rules; /* of MRMPI_RULES; num is 0: none */
     struct mr_policy policy[MR_POLICY_CLASSES];
     unsigned num_relying;  /* peers in that list */
-    unsigned num_isolated; /* peers to which no subchannel is open at present */
+    unsigned num_isolated; /* peers without an open subchannel at present */
     bool unwell;           /* some rail, here or of a peer, is or was not healthy */
     bool doubtful;         /* conn/silence.c: something that is under way does not move */
-    bool recovery_due;     /* one of those that are recovering has something to send or do now */
+    bool recovery_due;     /* a recovering peer has something to send or do now */
     uint32_t arrived;      /* packets, of all peers */
 };
 extern MR_OWN struct mr_peers mr_peers;
@@ -246,29 +250,29 @@ int mr_address_publish(void);
 void mr_addresses_close(void);
 void mr_peers_free(void);
 
-/* What conn/ calls above it. */
+/* Upcalls of conn/. */
 struct mr_connect_upcalls {
     /* Of a subchannel's link that confirms packets itself: the oldest n packets on the link are with the peer. */
     void (*confirmed)(struct mr_link *l, unsigned n);
 };
-void mr_connect_init(const struct mr_connect_upcalls *up); /* before others subscribe to what happens to peers */
+void mr_connect_init(const struct mr_connect_upcalls *up); /* before other subscriptions to events of peers */
 /*
- * More ranks are on other hosts than one may have connections to. Sets that, if MRMPI_RC_PEERS is 0. The same for all
- * ranks, if they have adapters of one type: else some may use datagrams, too, and others not.
+ * True if more ranks are on other hosts than the limit of connections. Sets the limit if MRMPI_RC_PEERS is 0. The same
+ * at all ranks if their adapters are of one type; otherwise some ranks might use datagrams, too, and others not.
  */
 bool mr_budget_exceeded(const struct mr_launch *launch);
 void mr_budget_init(void);
 
 /* ---- a peer ------------------------------------------------------------------------------------------------------ */
 
-bool mr_peer_is_remote(int rank); /* it is on another host */
-/* 0: its address is there. -EAGAIN: the launcher's thread asks for it. Other negative errno: it has none; logged. */
+bool mr_peer_is_remote(int rank); /* true for a rank on another host */
+/* 0: the address is there. -EAGAIN: the launcher's thread asks for it. Other negative errno: no address; logged. */
 int mr_peer_fetch_address(struct mr_peer *p);
 void mr_peer_backlog(struct mr_peer *p); /* something of it waits for room: try again from poll */
 void mr_peer_watch(struct mr_peer *p);   /* its packets or receives may be late: look at them in mr_rely_poll() */
-void mr_peer_lost(struct mr_peer *p, int error);            /* upper layers learn of it from the next poll */
+void mr_peer_lost(struct mr_peer *p, int error);            /* higher subsystems are told by the next poll */
 bool mr_steer_by_rdma(const struct mr_peer *p, size_t len); /* rules allow RDMA for that length */
-/* Of a set of subchannels those that the policy allows; all, if it allows none of them. */
+/* Of a set of subchannels, those allowed by the policy; all, if none is allowed. */
 uint32_t mr_spread_narrow(const struct mr_peer *p, enum mr_policy_class c, uint32_t set);
 
 void mr_where_news(void);    /* fabricd has answered where peers are */
@@ -276,32 +280,32 @@ void mr_spread_news(void);   /* fabricd has another policy */
 void mr_peers_reweigh(void); /* after mr_spread_news(): the weights of all peers begin anew */
 /* The health of our rails, or of the peer's, has changed: its traffic moves. */
 void mr_peer_take_health(struct mr_peer *p);
-int mr_peers_report(void); /* report lost peers that have drained; how many */
+int mr_peers_report(void); /* reports lost peers that have drained; returns their number */
 
 /* The peer of that rank, made if need be; NULL: no memory. Connecting begins with mr_peer_connect(). */
 struct mr_peer *mr_peer_get(int rank);
 struct mr_peer *mr_peer_of(uint32_t rank); /* the same; NULL for a number that is no rank on another host */
 void mr_peer_connect(struct mr_peer *p);
-/* Ask its adapter over links with packets that no later signaled one will confirm: the window is full. */
+/* Asks the peer's adapter over links with packets that no later signaled packet will confirm: the window is full. */
 void mr_keepalive_unsignaled(struct mr_peer *p);
-/* Have adapters confirm what native links have sent. True: all is confirmed. */
+/* Lets adapters confirm packets sent over native links. True: all are confirmed. */
 bool mr_keepalive_confirm(struct mr_peer *p);
 /* Ask its process, by a datagram on the path of the subchannel. */
 void mr_keepalive_ask(struct mr_sub *sub, uint64_t now_ns);
 bool mr_budget_rdma(struct mr_peer *p); /* it has a connection, or will: large messages may go by RDMA */
 void mr_budget_need(struct mr_peer *p); /* a large message waits for a connection */
 /*
- * A large message of so many bytes goes to the peer or comes from the peer: if they become many, further paths are
- * sought. mr_paths_news: fabricd may have answered; state: it may allow others now.
+ * Counts a large message of len bytes to or from the peer: after many bytes, further paths are sought. mr_paths_news:
+ * fabricd may have answered; state: fabricd may allow other paths now.
  */
 void mr_paths_note(struct mr_peer *p, uint64_t len);
 void mr_paths_news(bool state);
-/* It cannot be used any more. Its packets go over others once it has drained. */
+/* The subchannel is unusable. Its packets go over others after draining. */
 void mr_sub_break(struct mr_sub *sub);
 
 /* ---- subchannels, looked at -------------------------------------------------------------------------------------- */
 
-/* Its number among those of its epoch, which is the same in the other one. */
+/* Its number among the subchannels of its epoch, equal in the other epoch. */
 static inline unsigned mr_sub_place(const struct mr_sub *sub)
 {
     unsigned i = (unsigned)(sub - sub->peer->sub), all = sub->peer->num_now + sub->peer->num_spare;
@@ -312,13 +316,13 @@ static inline bool mr_sub_is_current(const struct mr_sub *sub)
 {
     return sub->parity == (sub->peer->epoch & 1);
 }
-/* It is open, but not for long. */
+/* Open, but not for long. */
 static inline bool mr_sub_retires(const struct mr_sub *sub)
 {
     return sub->closing || !mr_sub_is_current(sub);
 }
 
-/* Which subchannels may not carry this packet: set. The peer has mr_peer.steer. */
+/* The set of subchannels excluded for this packet. The peer has mr_peer.steer. */
 static inline uint32_t mr_steer_excluded(const struct mr_peer *p, enum mr_rule_use use, size_t payload)
 {
     return p->steer[use * (mr_peers.rules.num_sizes + 1) + mr_rules_size_class(&mr_peers.rules, payload)];
@@ -331,8 +335,8 @@ static inline bool mr_bucket_lets(struct mr_ahead *a, size_t len)
 }
 
 /*
- * May a message of this level go ahead of the bulk over the subchannel? Its budget must allow that; and where a lane of
- * medium messages has not carried the last ones yet, one more would hold up all that comes after it.
+ * True if a message of this level may go ahead of the bulk over the subchannel. The budget must allow this; and while a
+ * lane of medium messages has not carried the last ones, another would hold up all messages behind.
  */
 #define MR_MEDIUM_MOST                                                                                                 \
     2u /* medium messages under way on a link: each of their packets waits its turn in the fabric                      \
@@ -364,6 +368,6 @@ void mr_peers_poll(void);                  /* while mr_peers.recovery_due, and n
 void mr_handshake_tick(void);              /* timers of handshakes */
 bool mr_budget_tick(uint64_t now_ns);      /* true: a tick has passed, and packets have been counted */
 void mr_keepalive_silent(uint64_t now_ns); /* while this rank waits: ask the adapters of silent peers */
-void mr_silence_check(uint64_t now_ns);    /* once in a while: which ways have gone silent? */
+void mr_silence_check(uint64_t now_ns);    /* once in a while: checks for silent ways */
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Peers are made and connected on demand: which handshakes begin when, and what else is due for a peer. */
+/* Makes and connects peers on demand: decides the handshakes to begin, and does other pending work for peers. */
 #include "libmrmpi/conn/internal.h"
 #include "libmrmpi/conn/peer/guard.h"
 
@@ -11,10 +11,10 @@
 #include "libmrmpi/launch/launch.h"
 #include "libmrmpi/verbs/verbs.h"
 
-#define REQUESTS_MAX   32             /* to connect, that have no answer yet */
+#define REQUESTS_MAX   32             /* requests without answer yet */
 #define TIMEOUT_MIN_NS 2000000ull     /* before a request is repeated */
 #define RESCUE_MAX_NS  8000000ull     /* between two over ways that answer, while nothing is open */
-#define SILENCE_NS     10000000000ull /* before it is said that a peer does not answer; doubles */
+#define SILENCE_NS     10000000000ull /* before the first report of an unanswered request; doubles */
 
 /* ---- a peer's life ----------------------------------------------------------------------------------------------- */
 
@@ -108,7 +108,7 @@ bool mr_handshake_begin(struct mr_peer *p, struct mr_sub *sub)
         return false;
     mr_cm_again(&p->cm, MR_REOPEN_ATTEMPTS);
     p->connect->rescue = sub && p->connect->isolated_ns;
-    p->cm.yields = true; /* it takes the way that it is about, which may be dead */
+    p->cm.yields = true; /* takes the way that the handshake is about, which may be dead */
     p->cm.timeout_ns = p->connect->rescue ? MR_RESCUE_NS : mr_connect.connect_rtt.max_ns;
     p->cm.timeout_max_ns = p->connect->rescue ? RESCUE_MAX_NS : 16 * mr_connect.connect_rtt.max_ns;
     p->connect->handshake_sub = sub;
@@ -120,12 +120,12 @@ bool mr_handshake_begin(struct mr_peer *p, struct mr_sub *sub)
 static void begin_first_handshake(struct mr_peer *p)
 {
     p->connect->queued = false;
-    mr_verbs_check_events(); /* ports that went down while nobody looked */
+    mr_verbs_check_events(); /* ports that went down during a computation */
     p->cm.timeout_ns = mr_rtt_timeout(&mr_connect.connect_rtt);
     mr_cm_start(&p->cm, ++mr_connect.next_id, mr_clock_ns());
 }
 
-/* Requests go out in order, and only so many at a time: those that have been repeated do not keep others from going. */
+/* Requests go out in order, in a limited number: repeated requests do not hold up others. */
 static unsigned num_requested(void)
 {
     unsigned n = 0;
@@ -135,7 +135,7 @@ static unsigned num_requested(void)
     return n;
 }
 
-/* False: it is under way. */
+/* False: under way. */
 static bool connect_peer(struct mr_peer *p)
 {
     if (p->cm.state != MR_CM_IDLE || p->connect->queued)
@@ -148,7 +148,7 @@ static bool connect_peer(struct mr_peer *p)
     return true;
 }
 
-/* Who deals with a rank of a host can tell whether that is gone. */
+/* Other ranks with guards on a host can tell whether a rank of the host is gone. */
 static void connect_guards(const struct mr_peer *p)
 {
     int r;
@@ -187,7 +187,7 @@ void mr_handshake_datagram(const struct mr_rail *rail, const void *data, size_t 
     p->connect->came_from = ours ? msg.rail : 0;
     p->connect->came_path = ours ? msg.path : 0;
     if (ours && p->up && msg.type == MR_CM_REQ)
-        mr_verbs_check_events(); /* what has happened to ports while we computed is older than what is opened now */
+        mr_verbs_check_events(); /* port events during a computation are older than subchannels opened now */
     if (ours && p->sub && !mr_cm_is_late(&p->cm, &msg))
         mr_where_learn(p, &msg);
     if (ours && (msg.type == MR_CM_ASK || msg.type == MR_CM_HERE))
@@ -204,7 +204,7 @@ void mr_handshake_datagram(const struct mr_rail *rail, const void *data, size_t 
 /* A peer that computes is waited for as long as the job lives. */
 static void complain_of_silence(struct mr_peer *p, uint64_t now_ns)
 {
-    uint64_t waited = now_ns > p->cm.begun_ns ? now_ns - p->cm.begun_ns : 0; /* it may have begun just now */
+    uint64_t waited = now_ns > p->cm.begun_ns ? now_ns - p->cm.begun_ns : 0; /* may have begun just now */
     int err;
 
     if (p->up || p->error || p->cm.state != MR_CM_REQ_SENT ||
@@ -258,9 +258,9 @@ void mr_handshake_tick(void)
     mr_connect.connecting_end = at;
 }
 
-/* ---- peers that something is due for ----------------------------------------------------------------------------- */
+/* ---- peers with pending work ------------------------------------------------------------------------------------- */
 
-/* Nothing is open: all ways are asked, and those that answer are opened, in one handshake. */
+/* Nothing is open: all ways are asked, and the answering ways are opened, in one handshake. */
 static void rescue_peer(struct mr_peer *p, uint64_t now_ns)
 {
     if (p->error || !p->up || !p->connect->isolated_ns)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The list of peers for which something is due: filled where it is noticed, looked through in mr_peers_poll(). */
+/* The list of peers with pending work: filled by the detecting code, handled in mr_peers_poll(). */
 #include "libmrmpi/conn/internal.h"
 
 struct mr_connect mr_connect;

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Epochs: service levels change while a job runs. For each peer there are two sets of subchannels, alike in pairs of
- * rails, paths and kinds of links. They serve the epochs of even and odd number. The set of the present epoch is in
- * use; the other one is closed. When fabricd has new levels, the other set is opened on them in one handshake, while
- * messages go on over the first. After that handshake the next epoch is the present one (mr_peer.epoch is its number).
- * What waits for room, and all that is sent later, goes over its subchannels. What is posted on the old ones is
- * finished there. Each end sends MR_CONTROL_IDLE when nothing of its own is under way on an old subchannel; after both
- * have, it is closed. A connection that was given up (budget.c) is closed in the same way.
+ * Epochs: service levels change while a job runs. Each peer has two sets of subchannels, equal in pairs of rails, paths
+ * and kinds of links, for the epochs of even and odd number. The set of the present epoch is in use; the other set is
+ * closed. When fabricd has new levels, the other set is opened on them in one handshake, while messages go on over the
+ * first. After that handshake the next epoch is the present epoch (mr_peer.epoch is its number). Packets waiting for
+ * room, and all later packets, go over its subchannels. Posts on the old subchannels are finished there. Each end sends
+ * MR_CONTROL_IDLE when nothing of its own is under way on an old subchannel; after both have, the subchannel is closed.
+ * A connection given up (budget.c) is closed in the same way.
  *
- * The end that receives new levels begins. If the ends receive different ones, those of the later handshake hold.
+ * The end that receives new levels begins. If the ends receive different levels, those of the later handshake hold.
  *
- * While both sets are open they share the places for links in the window. If there are many subchannels, the new ones
- * may have one link each, although small messages have a level of their own. When the old set is closed there is room:
- * one more epoch begins.
+ * While both sets are open they share the window's places for links. With many subchannels, the new ones may have one
+ * link each, although small messages have a level of their own. Once the old set is closed there is room: one more
+ * epoch begins.
  */
 #include "libmrmpi/conn/internal.h"
 #include "libmrmpi/conn/reliable/window_path.h"
@@ -37,7 +37,7 @@ void mr_epoch_all(void)
 
 /* ---- the old epoch ----------------------------------------------------------------------------------------------- */
 
-/* What was posted unsignaled is not known to be done before something later is. */
+/* Unsignaled posts are not known to be done before a later signaled post is. */
 static bool link_is_idle(struct mr_link *l)
 {
     if (l->state != MR_LINK_OPEN || !mr_window_link_busy(&((struct mr_sub *)l->owner)->peer->out, l->index))
@@ -56,7 +56,7 @@ static bool is_idle(struct mr_sub *sub)
     return idle;
 }
 
-/* Tell the peer that nothing from here is under way on it. False: not now. */
+/* Tells the peer that nothing from here is under way on the subchannel. False: not now. */
 static bool tell_idle(struct mr_sub *sub)
 {
     struct mr_hdr hdr = {.kind = MR_CONTROL_IDLE, .tag = mr_sub_tag(sub, sub->generation)};
@@ -107,9 +107,10 @@ static bool other_epoch_is_closed(const struct mr_peer *p)
 }
 
 /*
- * Would those in use have more links if they were opened now, in the next epoch? The other set is closed. The links
- * that they were opened with count, not those that the peer has made, too: what it lacks for another reason than room
- * it would lack again. So this is true once after a change: then those in use have more links than would be left.
+ * True if the subchannels in use would have more links if opened now, in the next epoch. The other set is closed. Only
+ * links of the opening here count, not the links made by the peer, too: links that the peer lacks for other reasons
+ * would be missing again. So this is true once after a change: then the subchannels in use have more links than would
+ * be left.
  */
 static bool lacks_links(const struct mr_peer *p)
 {
@@ -121,7 +122,7 @@ static bool lacks_links(const struct mr_peer *p)
         bool open = sub->state == MR_SUB_OPEN;
 
         if (open ? sub->closing : mr_sub_is_wanted(sub) && !sub->rail->down)
-            return false; /* it gives back its part of the room, or takes it */
+            return false; /* gives back its part of the room, or takes one */
         crowded |= open && mr_levels_crowd(sub);
         extra += open ? mr_levels_extra_links(sub) : 0;
     }

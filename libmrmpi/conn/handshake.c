@@ -14,7 +14,7 @@
 #include "libmrmpi/launch/launch.h"
 #include "libmrmpi/verbs/verbs.h"
 
-#define ANSWERS_MORE 8 /* beyond those of requests: the last ones last longest */
+#define ANSWERS_MORE 8 /* beyond those of requests: the last repetitions last longest */
 
 static uint32_t random_psn(void)
 {
@@ -101,7 +101,7 @@ static const struct mr_cm_sub *find_sub_in(const struct mr_cm_msg *m, const stru
     return NULL;
 }
 
-/* A request for queue pairs of a later generation says that the peer has given up those of before. */
+/* A request with queue pairs of a later generation shows that the peer has given up earlier generations. */
 static void learn_generations(struct mr_peer *p, const struct mr_cm_msg *req)
 {
     for (unsigned i = 0; i < p->num_subs; i++) {
@@ -116,7 +116,7 @@ static void learn_generations(struct mr_peer *p, const struct mr_cm_msg *req)
     }
 }
 
-/* The P_Key that it is to be opened with: one that the peer's request goes with, or of our choice. 0: there is none. */
+/* The P_Key for opening the subchannel: a key that fits the peer's request, or our choice. 0: none. */
 static uint16_t pkey_for(const struct mr_sub *sub, const struct mr_cm_msg *req)
 {
     const struct mr_cm_sub *s = req ? find_sub_in(req, sub) : NULL;
@@ -124,7 +124,7 @@ static uint16_t pkey_for(const struct mr_sub *sub, const struct mr_cm_msg *req)
     return s ? mr_sub_answer_pkey(sub, s->pkey) : mr_sub_pkey(sub, sub->connect->pkey_turn);
 }
 
-/* The way answers, and of several that do those are left out that lose more packets. */
+/* True if the way answers, and is not left out: of several answering ways, ways with more losses are left out. */
 static bool is_rescue(const struct mr_peer *p, const struct mr_sub *sub)
 {
     uint64_t now = mr_clock_ns();
@@ -140,8 +140,9 @@ static bool is_rescue(const struct mr_peer *p, const struct mr_sub *sub)
 }
 
 /*
- * Which subchannels a handshake is about: in the first one all of the present epoch, later one, or all of the next
- * epoch, or, where none is open, all over whose ways the peer answers, spare ones too; in an answer those asked for.
+ * True if the handshake includes the subchannel. The first handshake includes all of the present epoch; a later
+ * handshake one subchannel, or all of the next epoch; or, if no subchannel is open, all whose ways answer, spare ones
+ * too; an answer the requested ones.
  */
 static bool is_in_handshake(const struct mr_peer *p, const struct mr_sub *sub, const struct mr_cm_msg *req)
 {
@@ -165,9 +166,9 @@ static bool may_come_back(const struct mr_rail *rail)
 }
 
 /*
- * 0; -EAGAIN: not now, what is asked for has not drained yet (of the next epoch: some of it), or this is the first
- * handshake and its ports went down lately; -ENETDOWN: its ports are down; -ENOKEY: they are not in the partitions that
- * are asked for; -EHOSTUNREACH: there is nothing here of what is asked for.
+ * Returns 0, or -EAGAIN: not now, because requested subchannels have not drained yet (of the next epoch: some of them),
+ * or this is the first handshake and its ports went down lately; -ENETDOWN: its ports are down; -ENOKEY: they are not
+ * in the requested partitions; -EHOSTUNREACH: no requested subchannel exists here.
  */
 static int can_answer(const struct mr_peer *p, const struct mr_cm_msg *req)
 {
@@ -190,7 +191,7 @@ static int can_answer(const struct mr_peer *p, const struct mr_cm_msg *req)
         if (sub->state == MR_SUB_CLOSED || sub->state == MR_SUB_OPENING)
             some = true;
         else if (!mr_sub_is_current(sub))
-            return -EAGAIN; /* the others would be opened one by one, and have the links that are left */
+            return -EAGAIN; /* the others would be opened one by one, and have the remaining links */
         else
             err = -EAGAIN;
     }
@@ -211,7 +212,7 @@ static uint8_t refused_kinds(struct mr_peer *p, const struct mr_cm_msg *req)
     return asked && !mr_budget_grants(p, needed) ? mr_peers.rationed : 0;
 }
 
-/* -EDQUOT: only what is refused was asked for. -EAGAIN: other subchannels were, too, which are not ready yet. */
+/* -EDQUOT: only refused subchannels were requested. -EAGAIN: others were, too, which are not ready yet. */
 static int refuse_request(const struct mr_peer *p, const struct mr_cm_msg *req, uint8_t refused)
 {
     for (unsigned i = 0; i < p->num_subs; i++)
@@ -220,7 +221,9 @@ static int refuse_request(const struct mr_peer *p, const struct mr_cm_msg *req, 
     return -EDQUOT;
 }
 
-/* The peer waits for nothing after its last message. If that is lost, an answer that comes again brings it again. */
+/*
+ * The peer waits for nothing after its last message. After a loss, a repeated answer makes the peer repeat the message.
+ */
 static void hurry_answer(struct mr_cm_conn *c)
 {
     c->timeout_ns = MR_RESCUE_NS;
@@ -296,7 +299,7 @@ static int prepare_message(struct mr_cm_conn *c, const struct mr_cm_msg *req, st
     return failed;
 }
 
-/* It has left the connections that we asked for out of its answer. */
+/* True if the peer's answer leaves out connections that we requested. */
 static bool has_refused(const struct mr_peer *p, const struct mr_cm_msg *remote)
 {
     bool asked = false;
@@ -362,7 +365,7 @@ static bool may_connect(const struct mr_sub *sub)
     return !sub->rail->down && mr_sub_pkey(sub, 0);
 }
 
-/* The way over which the peer's last message has come; NULL: none has, or it cannot be taken now. */
+/* The way of the peer's last message; NULL: none, or not usable now. */
 static struct mr_sub *way_it_came(struct mr_peer *p)
 {
     for (unsigned i = 0; i < p->num_subs; i++)
@@ -373,8 +376,8 @@ static struct mr_sub *way_it_came(struct mr_peer *p)
 }
 
 /*
- * A way for the first handshake: of those whose port here is up another one with each attempt. What answers begins with
- * the way over which the peer's message has come: that one works.
+ * A way for the first handshake: with each attempt another way with its local port up. An answer begins with the way of
+ * the peer's message, which works.
  */
 static struct mr_sub *pick_first_sub(struct mr_peer *p, const struct mr_cm_msg *msg, unsigned attempt)
 {
@@ -396,10 +399,10 @@ static bool is_rtu_again(const struct mr_peer *p, const struct mr_cm_msg *msg)
 }
 
 /*
- * The first handshake takes another pair of rails with each attempt, so that a dead one does not keep us from using
- * those that live, and so does one that seeks any way at all. Else a datagram takes the path that is to be opened, and
- * so shows that it works. What is said once more, since it has not come, goes over the next way: an RTU is no more than
- * an answer, and nobody but this rank can choose another way for it.
+ * The first handshake takes another pair of rails with each attempt, so that a dead pair does not block live pairs; so
+ * does a handshake that seeks any way at all. Otherwise a datagram takes the path to be opened, which proves that the
+ * path works. A repetition of a lost message goes over the next way: an RTU is only an answer, and only this rank can
+ * choose another way for it.
  */
 static struct mr_sub *pick_datagram_sub(struct mr_peer *p, const struct mr_cm_msg *msg, unsigned attempt)
 {
@@ -417,7 +420,7 @@ static struct mr_sub *pick_datagram_sub(struct mr_peer *p, const struct mr_cm_ms
     return p->up && sub ? sub : pick_first_sub(p, msg, attempt);
 }
 
-/* turn: of the partitions that the way can take, counted from the one that our next request is in. */
+/* turn: among the partitions usable over the way, counted from the partition of our next request. */
 static int transmit_over(const struct mr_sub *sub, struct mr_cm_msg *m, unsigned turn)
 {
     turn += sub->connect->pkey_turn;
@@ -425,7 +428,7 @@ static int transmit_over(const struct mr_sub *sub, struct mr_cm_msg *m, unsigned
     return mr_sub_datagram(sub, turn, mr_peers.qos.level[MR_LEVEL_SMALL].sl[0], m, MR_CM_LENGTH(m->num_subs));
 }
 
-/* Is it the first subchannel of its way? It can be taken now. */
+/* True if the subchannel is the first of its way. Usable now. */
 static bool begins_way(const struct mr_peer *p, const struct mr_sub *sub)
 {
     for (const struct mr_sub *s = p->sub; s < sub; s++)
@@ -434,7 +437,7 @@ static bool begins_way(const struct mr_peer *p, const struct mr_sub *sub)
     return may_connect(sub);
 }
 
-/* The peer answers over one of the ways that the message is about. */
+/* True if the peer answers over a way of the message. */
 static bool names_living_way(struct mr_peer *p, const struct mr_cm_msg *msg)
 {
     for (unsigned i = 0; i < msg->num_subs; i++) {
@@ -454,8 +457,9 @@ void mr_handshake_drop_vain(struct mr_peer *p)
 }
 
 /*
- * A message that seeks any way, and has not come: its way may be dead, in one direction perhaps, or lose packets, and
- * others, too. The message goes over all the others at once. One about a way that is dead does not: it would be opened.
+ * True for a lost message that seeks any way: its way may be dead, perhaps in one direction, or lose packets, and so
+ * may others. The message then goes over all other ways at once. A message about a single, dead way does not, because
+ * that way would be opened.
  */
 static bool needs_all_ways(struct mr_peer *p, const struct mr_cm_msg *msg, unsigned attempt)
 {
@@ -555,7 +559,7 @@ static void explain_rejection(const struct mr_peer *p)
                c->detail ? " (" : "", c->detail ? strerror(c->detail) : "", c->detail ? ")" : "");
 }
 
-/* again: those of the present epoch are tried again later. The next request of ours is in another partition, if any. */
+/* again: subchannels of the present epoch are tried again later. Our next request is in another partition, if any. */
 static void unopen_subs(struct mr_peer *p, bool again)
 {
     for (unsigned i = 0; i < p->num_subs; i++) {
@@ -568,7 +572,7 @@ static void unopen_subs(struct mr_peer *p, bool again)
     }
 }
 
-/* The peer is in none of the partitions that we have asked for so far, but may be in others. */
+/* The peer is in none of the partitions requested so far, but may be in others. */
 static bool may_try_pkeys(const struct mr_peer *p)
 {
     for (unsigned i = 0; i < p->num_subs; i++)
@@ -580,10 +584,10 @@ static bool may_try_pkeys(const struct mr_peer *p)
 static void handshake_failed(struct mr_cm_conn *c, int error)
 {
     struct mr_peer *p = container_of(c, struct mr_peer, cm);
-    bool theirs = p->up && !c->initiator; /* what our last one was about has nothing to do with it */
+    bool theirs = p->up && !c->initiator; /* the subchannels of our last handshake are not concerned */
 
     unopen_subs(p, theirs);
-    if (p->error) /* it was lost before: that has been said */
+    if (p->error) /* already lost, and reported */
         return;
     if (!p->up)
         mr_guard_free(p);
@@ -599,7 +603,7 @@ static void handshake_failed(struct mr_cm_conn *c, int error)
         error = -EAGAIN;
     else if (c->rejected && (c->reason != MR_CM_ENOUGH || !p->up))
         explain_rejection(p);
-    if (!p->up && error == -EAGAIN) { /* another handshake, when there is a port for it */
+    if (!p->up && error == -EAGAIN) { /* another handshake, once a port is up */
         mr_cm_again(c, c->attempts_max);
         mr_cm_start(c, ++mr_connect.next_id, mr_clock_ns());
         return;

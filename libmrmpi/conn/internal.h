@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the files of conn/ keep of peers and subchannels, and call of each other. No other room includes this. */
+/* State of peers and subchannels kept by conn/, and calls between its files. Included by no other folder. */
 #ifndef MRMPI_CONNECT_INTERNAL_H
 #define MRMPI_CONNECT_INTERNAL_H
 
@@ -7,16 +7,16 @@
 #include "libmrmpi/conn/peer/subs.h"
 #include "libmrmpi/conn/route/trust.h"
 
-/* Of a peer: behind what conn/peer/ keeps of it, in one allocation (mr_peer_make). */
+/* Of a peer: behind the state of conn/peer/, in one allocation (mr_peer_make). */
 struct mr_connect_peer {
     bool queued;                 /* its handshake waits for its turn (connect.c) */
-    bool connecting, recovering; /* is in the list of that name */
+    bool connecting, recovering; /* in the list of that name */
     struct mr_peer *next_recovering;
-    uint64_t silence_ns; /* it had not answered the request to connect for so long when that was last logged */
+    uint64_t silence_ns; /* time without an answer to the request to connect at the last log message */
 
     struct mr_sub *handshake_sub; /* handshake.c: the subchannel that our handshake is about; NULL: all of an epoch */
-    struct mr_sub *datagram_sub;  /* that the last datagram went over */
-    const struct mr_rail *came;   /* the rail here over which its last one came; NULL: none has, */
+    struct mr_sub *datagram_sub;  /* of the last datagram */
+    const struct mr_rail *came;   /* the local rail of its last message; NULL: none, */
     uint8_t came_from, came_path; /* the peer's rail, and the path */
     bool rescue;                  /* our handshake is about all ways that answer: nothing is open now */
 
@@ -24,22 +24,23 @@ struct mr_connect_peer {
     uint64_t change_ns; /* not before */
 
     uint8_t wanted;   /* ration.c: kinds of links that shall be open: set, as mr_address.kinds */
-    bool holds;       /* it has connections, or shall have: it counts */
+    bool holds;       /* has or shall have connections: counts */
     uint8_t refusals; /* budget.c: how often in a row it had no room for a connection */
-    uint64_t ask_ns;  /* it is not asked again before */
+    uint64_t ask_ns;  /* not asked again before */
 
-    uint64_t isolated_ns;                     /* recovery.c: since when no subchannel is open; 0: one is */
-    uint64_t waited_ns, looked_ns;            /* so long without a sign of life; when it was counted last; 0: never */
-    uint64_t guarded_ns;                      /* when guards were asked while it is isolated */
-    uint32_t heard_received, heard_confirmed; /* keepalive.c: packets of the peer, and ours that it has, last time */
-    unsigned keepalive_next;                  /* the link that is asked next */
-    uint64_t round_ns, round_pause_ns;        /* silence.c: when all ways were asked; 0: none was; the next one */
-    bool unproven;                            /* the first request had to be repeated, and a way has not answered yet */
-    struct mr_questions *questions;           /* questions.h: of each subchannel; NULL: none was ever asked */
-    struct mr_connect_sub *subs;              /* of each subchannel; NULL: they are not listed yet */
+    uint64_t isolated_ns;          /* recovery.c: since when no subchannel is open; 0: one is */
+    uint64_t waited_ns, looked_ns; /* time without a sign of life; last count; 0: never */
+    uint64_t guarded_ns;           /* time of the questions to guards while isolated */
+    uint32_t heard_received,
+        heard_confirmed;               /* keepalive.c: packets of the peer, and ours confirmed by the peer, last time */
+    unsigned keepalive_next;           /* the next link to ask */
+    uint64_t round_ns, round_pause_ns; /* silence.c: when all ways were asked; 0: none was; the next one */
+    bool unproven;                     /* the first request had to be repeated, and a way has not answered yet */
+    struct mr_questions *questions;    /* questions.h: of each subchannel; NULL: none was ever asked */
+    struct mr_connect_sub *subs;       /* of each subchannel; NULL: not listed yet */
 };
 
-/* What a peer has yet to hear about a subchannel (recovery.c). */
+/* News about a subchannel not sent to the peer yet (recovery.c). */
 struct mr_sub_news {
     bool broken, gone;
     uint8_t broken_generation, gone_generation;
@@ -47,18 +48,18 @@ struct mr_sub_news {
 
 struct mr_connect_sub {
     bool absent;             /* the peer has none such: it met us in a class of fewer lanes */
-    bool told;               /* of one that retires: nothing from here is under way on it, and the peer was told so */
+    bool told;               /* of a retiring subchannel: nothing from here is under way there, and the peer was told */
     bool heard;              /* the same of the peer */
     bool late;               /* silence.c: a confirmation is late, not for the first time, */
-    uint8_t looks;           /* and looks in a row at which nothing had moved of what is under way */
+    uint8_t looks;           /* consecutive polls without a movement of packets under way */
     struct mr_sub_news news; /* for the peer */
     uint64_t opened_ns, retry_ns;
     unsigned failures;     /* in a row */
-    uint8_t pkey_turn;     /* of the common partitions, the one that our next request is in: wraps */
+    uint8_t pkey_turn;     /* of the common partitions, the partition of our next request: wraps */
     uint32_t question;     /* the last that the peer was asked over this path (keepalive.c), */
-    uint64_t asked_ns;     /* and when; 0: it has answered */
-    uint16_t unsent;       /* answers over this path for which there was no room; wraps */
-    uint8_t doubted;       /* the peer says that so many rounds of its questions were not answered over this way */
+    uint64_t asked_ns;     /* and its time; 0: answered */
+    uint16_t unsent;       /* answers over this path that found no room; wraps */
+    uint8_t doubted;       /* rounds of the peer's questions over this way without an answer, reported by the peer */
     struct mr_trust trust; /* of its way; of several subchannels the first one's counts (mr_way_trust) */
 };
 
@@ -68,16 +69,16 @@ struct mr_connect {
     struct mr_peer **connecting_end;
     struct mr_rtt connect_rtt; /* of requests to connect */
     unsigned num_rationed;     /* peers that shall have links of the kinds mr_peers.rationed */
-    unsigned num_held;         /* and those whose are not closed yet */
-    bool suffices;             /* no rank ever has to refuse one */
+    unsigned num_held;         /* and those whose connections are not closed yet */
+    bool suffices;             /* no rank ever has to refuse a connection */
     uint64_t budget_ns;        /* time of the last tick */
     uint64_t keepalive_ns;     /* when silent peers were asked */
     uint64_t silence_ns;       /* silence.c: the last look, */
-    unsigned silence_next;     /* and the rank with which the next one begins */
+    unsigned silence_next;     /* and the first rank of the next one */
 };
 extern struct mr_connect mr_connect;
 
-/* Of the present epoch, and of a kind that the peer shall have: it is opened, and opened again. */
+/* Of the present epoch, and of a kind for the peer: to be opened, and opened again. */
 static inline bool mr_sub_is_wanted(const struct mr_sub *sub)
 {
     const struct mr_connect_peer *c = sub->peer->connect;
@@ -91,7 +92,7 @@ static inline bool mr_is_same_way(const struct mr_sub *a, const struct mr_sub *b
     return a->rail == b->rail && a->remote_rail == b->remote_rail && a->path == b->path;
 }
 
-/* What is kept of the health of the subchannel's way. */
+/* The recorded health of the subchannel's way. */
 static inline struct mr_trust *mr_way_trust(const struct mr_sub *sub)
 {
     const struct mr_sub *first = sub->peer->sub;
@@ -107,13 +108,13 @@ static inline struct mr_trust *mr_way_trust(const struct mr_sub *sub)
 uint32_t mr_way_value(const struct mr_sub *sub, uint64_t now_ns);
 /* With the way all ways carry more than the others do alone. */
 bool mr_way_is_worth(const struct mr_sub *sub, uint64_t now_ns);
-#define MR_WAY_WELL (MR_TRUST_FULL / 2) /* more: others may be left for it */
-/* The weights of the peer's subchannels follow what is known of their ways now. */
+#define MR_WAY_WELL (MR_TRUST_FULL / 2) /* more: others may be left in favour of the way */
+/* Adapts the weights of the peer's subchannels to the present knowledge about their ways. */
 void mr_ways_weigh(struct mr_peer *p, uint64_t now_ns);
 
 /* ---- due.c ------------------------------------------------------------------------------------------------------- */
 
-/* Something of it is to be sent or done: look after it in mr_peers_poll(). */
+/* Work is pending for the peer: handled in mr_peers_poll(). */
 void mr_peer_due(struct mr_peer *p);
 
 /* ---- handshake.c, connect.c -------------------------------------------------------------------------------------- */
@@ -124,7 +125,7 @@ extern const struct mr_cm_ops mr_handshake_ops;
 /* Begin a handshake for a closed subchannel; NULL: for all of the epoch to come. False: one is under way. */
 typedef bool mr_begin_fn(struct mr_peer *p, struct mr_sub *sub);
 bool mr_handshake_begin(struct mr_peer *p, struct mr_sub *sub);
-/* Other ways answer: the peer's handshake is given up if it is about ways that do not. */
+/* Other ways answer: gives up the peer's handshake if it is about ways that do not. */
 void mr_handshake_drop_vain(struct mr_peer *p);
 
 /* ---- ration.c, budget.c ------------------------------------------------------------------------------------------ */
@@ -137,39 +138,39 @@ void mr_ration_recount(struct mr_peer *p);
 void mr_ration_asked(struct mr_peer *p, unsigned kind);
 /* The peer is lost: others may have its place. */
 void mr_ration_lost(struct mr_peer *p);
-/* Which of these kinds are wanted of a peer that was just met. */
+/* The kinds wanted, among these, for a peer just met. */
 void mr_budget_first(struct mr_peer *p, uint8_t kinds);
-/* A peer that has no connection asks for one. needed: large messages that were promised wait for it. */
+/* A peer without a connection requests one. needed: promised large messages wait for the connection. */
 bool mr_budget_grants(struct mr_peer *p, bool needed);
-/* The peer has refused one. */
+/* The peer has refused a connection. */
 void mr_budget_refused(struct mr_peer *p);
 
 /* ---- epoch.c, recovery.c ----------------------------------------------------------------------------------------- */
 
-/* Do what is due. True: more later. */
+/* Does pending work. True: more later. */
 bool mr_epoch_poll(struct mr_peer *p, uint64_t now_ns, mr_begin_fn *begin);
 /* The handshake for the epoch to come has failed. */
 void mr_epoch_failed(struct mr_peer *p);
-/* A handshake has opened subchannels of this epoch: if it is a later one it is the present one now. */
+/* A handshake has opened subchannels of this epoch: a later epoch becomes the present epoch. */
 void mr_epoch_opened(struct mr_peer *p, uint8_t epoch);
 
 extern struct mr_link_events mr_recovery_events; /* of the links of every subchannel */
-/* Send and do what is due. True: more later. */
+/* Sends and does pending work. True: more later. */
 bool mr_recovery_poll(struct mr_peer *p, uint64_t now_ns, mr_begin_fn *begin);
 /* It is about to break since its way loses packets. */
 void mr_recovery_loses(struct mr_sub *sub);
-/* Nothing uses it any more: it is closed without telling the peer. */
+/* The subchannel is no longer used: closes it without telling the peer. */
 void mr_sub_close(struct mr_sub *sub);
-/* The handshake that it was opened for has failed, or is not about it any more. */
+/* The opening handshake has failed, or no longer includes the subchannel. */
 void mr_recovery_unopen(struct mr_sub *sub);
-/* A subchannel that is closed, or could not be opened: it is tried again after a pause. */
+/* A subchannel that is closed, or could not be opened, is tried again after a pause. */
 void mr_recovery_later(struct mr_sub *sub);
-/* A way that answered was not opened, and none is open: another attempt follows when it answers once more. */
+/* An answering way was not opened, and none is open: another attempt follows its next answer. */
 void mr_recovery_ask_again(struct mr_peer *p);
-/* The peer's end of it is gone and has drained, in this generation and those before. */
+/* The peer's end is gone and has drained, in this generation and those before. */
 void mr_sub_gone(struct mr_sub *sub, uint8_t generation);
 void mr_recovery_opened(struct mr_sub *sub);
-/* The first handshake has ended: tell the peer what broke while it lasted, and open it again. */
+/* The first handshake has ended: tells the peer of breaks meanwhile, and opens these subchannels again. */
 void mr_recovery_connected(struct mr_peer *p);
 
 /* ---- paths.c ----------------------------------------------------------------------------------------------------- */

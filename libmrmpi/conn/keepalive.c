@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Keepalive. A link that carries nothing never fails, so a rank that only waits would not learn that its peer is gone.
- * While it waits it asks the adapters of peers that have been silent for a second: it writes no bytes, which the other
+ * Keepalive. A link without traffic never fails, so a rank that only waits would not learn of its peer's death. While
+ * waiting, the rank asks the adapters of peers that have been silent for a second: a write of no bytes, which the other
  * adapter acknowledges by itself, however long the process there computes. Without an acknowledgement the link breaks
  * (recovery.c).
  *
  * The path of a message does nothing for this: the virtual channel counts the packets of a peer anyway.
  *
- * An adapter does not answer for an unreliable connection. Where its packets time out again and again, the peer's
- * process is asked by a datagram, in the format of handshakes. If it answers, and nothing comes over the connection,
- * that is broken (net/rely.c).
+ * An adapter does not answer for an unreliable connection. If packets there time out again and again, the peer's
+ * process is asked by a datagram, in the format of handshakes. If the process answers, and nothing comes over the
+ * connection, the connection is broken (net/rely.c).
  */
 #include "libmrmpi/conn/internal.h"
 #include "libmrmpi/conn/questions.h"
@@ -22,7 +22,7 @@
 #include "libmrmpi/conn/reliable/loss.h"
 
 #define INTERVAL_NS 1000000000ull /* a peer is asked once in so long at most */
-#define LOOKS_MIN   10            /* patience ends after so many looks at least */
+#define LOOKS_MIN   10            /* least number of polls before patience ends */
 
 static bool ask_link(struct mr_sub *sub, unsigned level)
 {
@@ -65,7 +65,7 @@ bool mr_keepalive_confirm(struct mr_peer *p)
     return false;
 }
 
-/* One link each time, in turn. False: no adapter answers for any that is open. */
+/* One link each time, in turn. False: no open link has an answering adapter. */
 static bool ask_next_link(struct mr_peer *p)
 {
     unsigned n = p->num_subs * MR_LEVELS;
@@ -79,7 +79,7 @@ static bool ask_next_link(struct mr_peer *p)
     return false;
 }
 
-/* Has anything come of it since this was asked last: a packet, or the confirmation of one of ours? */
+/* True if nothing has come from the peer since the last check: no packet, and no confirmation of ours. */
 static bool peer_is_silent(struct mr_peer *p)
 {
     uint32_t received = mr_vc_received(p->vc), confirmed = p->out.base;
@@ -155,9 +155,9 @@ void mr_keepalive_ask_on(struct mr_sub *sub, uint8_t sl, uint64_t now_ns)
 }
 
 /*
- * Questions between the last one that was answered and this one are lost. They count if others of their round were
- * answered before the next round: then the peer's process was there to receive them. unsent: of the peer's answers so
- * many had no room to go.
+ * Questions between the last answered question and this one are lost. They count if others of their round were answered
+ * before the next round: then the peer's process was there to receive them. unsent: number of the peer's answers that
+ * found no room.
  */
 static unsigned count_lost(const struct mr_questions *s, uint32_t question, uint16_t unsent, uint64_t took_ns)
 {
@@ -172,7 +172,7 @@ static unsigned count_lost(const struct mr_questions *s, uint32_t question, uint
     return lost > none ? lost - none : 0;
 }
 
-/* An answer to any of the last questions shows that the way is no silent one (silence.c). */
+/* An answer to any of the last questions shows that the way is not silent (silence.c). */
 static void note_question_answer(struct mr_sub *sub, uint32_t question, uint16_t unsent)
 {
     struct mr_questions *s = mr_questions_of(sub);
@@ -181,7 +181,7 @@ static void note_question_answer(struct mr_sub *sub, uint32_t question, uint16_t
 
     s->answered = true;
     mr_trip_add(&s->trip, took_ns);
-    if ((int32_t)(question - s->heard) <= 0) /* an earlier one has come later */
+    if ((int32_t)(question - s->heard) <= 0) /* an earlier answer has come later */
         return;
     lost = question - s->heard < MR_QUESTIONS_KEPT ? count_lost(s, question, unsent, took_ns) : 0;
     mr_trust_tried(mr_way_trust(sub), lost + 1, lost, now_ns);
@@ -190,13 +190,13 @@ static void note_question_answer(struct mr_sub *sub, uint32_t question, uint16_t
     s->prompt_ns = took_ns < MR_CHECK_NS ? asked_ns : 0;
 }
 
-/* An answer that comes late tells that the peer was away: the next question shows whether it is there. */
+/* A late answer shows that the peer was away: the next question shows whether the peer is there. */
 void mr_keepalive_datagram(struct mr_peer *p, const struct mr_cm_msg *msg)
 {
     const struct mr_cm_sub *s = msg->sub;
     struct mr_sub *sub = mr_sub_find(p, s->remote, s->rail, s->path, s->kind);
 
-    if (sub && msg->type == MR_CM_ASK) /* of a peer that is lost, too: the answer says so */
+    if (sub && msg->type == MR_CM_ASK) /* of a lost peer, too: the answer says so */
         sub->connect->unsent += send_cm_question(sub, MR_CM_HERE, msg->id, s->level[0].sl & 15) != 0;
     if (!sub || p->error)
         return;
@@ -226,7 +226,7 @@ void mr_keepalive_datagram(struct mr_peer *p, const struct mr_cm_msg *msg)
     sub->connect->asked_ns = 0;
 }
 
-/* ---- peers from which nothing comes ------------------------------------------------------------------------------ */
+/* ---- silent peers ------------------------------------------------------------------------------------------------ */
 
 static uint64_t patience_ns(void)
 {
@@ -240,7 +240,7 @@ static uint64_t look_interval_ns(void)
     return part < INTERVAL_NS ? part : INTERVAL_NS;
 }
 
-/* Its process, over one of the ways to it, in turn. */
+/* The peer's process, over one of its ways, in turn. */
 static void ask_next_way(struct mr_peer *p, uint64_t now_ns)
 {
     for (unsigned k = 0; k < p->num_subs; k++) {
@@ -254,8 +254,8 @@ static void ask_next_way(struct mr_peer *p, uint64_t now_ns)
 }
 
 /*
- * No adapter answers for the links to it; guards may. It is lost if nothing comes of it, of its process or over a guard
- * for as long as its patience lasts. What this rank does not look counts little.
+ * No adapter answers for the peer's links; guards may. The peer is lost if nothing comes from the peer, its process or
+ * a guard during its patience. Time in which this rank does not poll counts little.
  */
 static void judge_silent(struct mr_peer *p, uint64_t now_ns)
 {

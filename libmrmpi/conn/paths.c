@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Further LID paths for large messages. When enough bytes of large messages have gone to a peer, or come from the peer
- * by RDMA of this rank's, fabricd is asked which paths share no cable; each of those gets a connection, and the stripes
- * of large messages go over all. Where fabricd says that there is none, no queue pair is made. A path that breaks is
- * left and opened again as any subchannel. The end whose RDMA it is asks; the other end takes the paths that it opens.
+ * Further LID paths for large messages. After enough bytes of large messages to a peer, or from the peer by this rank's
+ * RDMA, fabricd is asked for paths without a common cable. Each gets a connection, and the stripes of large messages go
+ * over all. If fabricd knows no such path, no queue pair is made. A path that breaks is left and opened again like any
+ * subchannel. The end that does the RDMA asks; the other end uses the paths that it opens.
  */
 #include "libmrmpi/conn/internal.h"
 
@@ -43,7 +43,7 @@ void mr_paths_note(struct mr_peer *p, uint64_t len)
     p->until_paths = ask_fabric_paths(p) ? 0 : MR_PATHS_AFTER;
 }
 
-/* All that large messages may use now: the answer may say less than the one before. */
+/* All paths for large messages from now on: the answer may have fewer than the one before. */
 static void take_answer(struct mr_peer *p, const struct mr_fabric_paths *a)
 {
     for (unsigned i = 0; i < mr_verbs.num_rails; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is kept of the questions to a peer over each way: keepalive.c writes it, silence.c judges by it. */
+/* The state of the questions to a peer over each way: written by keepalive.c, judged by silence.c. */
 #ifndef MRMPI_PEER_QUESTIONS_H
 #define MRMPI_PEER_QUESTIONS_H
 
@@ -10,25 +10,25 @@
 
 /* Of a subchannel of a peer whose ways have been asked (silence.c). */
 struct mr_questions {
-    uint8_t missed;       /* rounds that other ways have answered, and this one not: its way is in doubt, */
-    uint8_t own;          /* and those of them that this process has asked about this peer */
+    uint8_t missed;       /* rounds answered by other ways, but not by this way: its way is in doubt, */
+    uint8_t own;          /* and the rounds among them asked by this process about this peer */
     bool asked, answered; /* in the present round */
-    bool proven;          /* in an earlier one */
+    bool proven;          /* in an earlier round */
     uint8_t held_link;    /* 1 and the place of the link that is stuck though its way answers; 0: none */
-    uint8_t held;         /* rounds that were answered on its service level since */
+    uint8_t held;         /* rounds answered on its service level since */
     bool on_level;        /* the last question, of the first subchannel of a way, went on such a level, */
-    uint8_t sl;           /* which is this */
-    bool level_missed;    /* one on such a level was not answered, nor has one on another been since */
-    uint64_t since_ns;    /* the first of those missed ended */
+    uint8_t sl;           /* which is this level */
+    bool level_missed;    /* a question on such a level was unanswered, and no question on another level since */
+    uint64_t since_ns;    /* end of the first missed round */
     uint64_t stood_bytes; /* under way over its rail when the link was first found stuck, */
-    uint8_t stood;        /* and the looks since that it was */
-    uint64_t held_ns;     /* the first of those held began, */
-    uint64_t held_bytes;  /* and what its way has carried since, at least, of a link that moves */
+    uint8_t stood;        /* and the polls since then */
+    uint64_t held_ns;     /* beginning of the first held round, */
+    uint64_t held_bytes;  /* and the least bytes that its way has carried since, over a moving link */
     struct mr_trip trip;  /* how long answers take */
     uint32_t heard;       /* the number of the last question that was answered; 0: none was, */
     uint64_t prompt_ns;   /* when it was asked, if the answer came before the next round; else 0, */
     uint16_t unsent;      /* and how many answers had no room to go until then (mr_cm_msg.unsent) */
-    uint64_t asked_ns[MR_QUESTIONS_KEPT]; /* when it was asked last, by number */
+    uint64_t asked_ns[MR_QUESTIONS_KEPT]; /* times of the last questions, by number */
 };
 
 /* NULL: none of the peer's was ever asked. */

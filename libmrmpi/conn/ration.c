@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which kinds of links shall be open to each peer, and how many peers have, or shall have, those that are rationed. */
+/*
+ * The kinds of links to be open to each peer, and the number of peers with connections of rationed kinds, present or
+ * planned.
+ */
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/conn/internal.h"
 

@@ -2,14 +2,14 @@
 /*
  * Subchannels that break, and are opened anew.
  *
- * A subchannel breaks when a request on one of its links fails, when its port goes down, or when the peer says that its
- * end is broken. Its links are drained; when all that was posted has come back it is closed, and its generation ends.
- * Packets that were not confirmed go over other subchannels, with the numbers that they have: the peer drops those that
- * it has got already. Stripes that were to be read are read over others. A stripe that was written may have landed, or
- * may land yet: it waits until the peer's end of that generation is gone too, and then asks whether it has.
+ * A subchannel breaks when a request on one of its links fails, when its port goes down, or when the peer reports a
+ * break of its end. Its links are drained; when all posts have come back, the subchannel is closed, and its generation
+ * ends. Unconfirmed packets go over other subchannels, with their numbers: the peer drops duplicates. Stripes to be
+ * read are read over others. A written stripe may have landed, or may land later: the stripe waits until the peer's end
+ * of that generation is gone too, then asks whether it has landed.
  *
- * Both ends say "broken" and "gone" in packets of the virtual channel, which go over what is left. Where nothing is
- * left a request to connect with a later generation says the same (handshake.c).
+ * Both ends send "broken" and "gone" in packets of the virtual channel, which go over other subchannels. Without any, a
+ * request to connect with a later generation means the same (handshake.c).
  *
  * A closed subchannel is opened again after a pause, which doubles with each failure in a row.
  */
@@ -23,10 +23,10 @@
 #include "libmrmpi/conn/reliable/loss.h"
 #include "libmrmpi/verbs/verbs.h"
 
-#define PAUSE_NS     10000000ull /* before a subchannel that broke is opened again */
+#define PAUSE_NS     10000000ull /* before a broken subchannel is opened again */
 #define PAUSE_MAX_NS 10000000000ull
-#define STEADY       10 /* it has not flapped if it was open for so many pauses */
-#define LOOKS_MIN    10 /* patience ends after so many looks at least */
+#define STEADY       10 /* a subchannel open for this number of pauses has not flapped */
+#define LOOKS_MIN    10 /* least number of polls before patience ends */
 
 /* ---- breaking ---------------------------------------------------------------------------------------------------- */
 
@@ -90,7 +90,7 @@ void mr_sub_close(struct mr_sub *sub)
 
     sub->state = MR_SUB_BROKEN;
     drain_links(sub);
-    if (p->up && !p->error && p->connect->wanted && !has_open_sub(p)) /* those in use have broken before */
+    if (p->up && !p->error && p->connect->wanted && !has_open_sub(p)) /* subchannels in use have broken before */
         set_isolated(p, mr_clock_ns());
     mr_peer_due(p);
 }
@@ -108,10 +108,10 @@ void mr_recovery_unopen(struct mr_sub *sub)
 }
 
 /*
- * The peer's end has gone. Where we had said that nothing of ours is under way, that is expected. What the peer said
- * of its own may come later than this: it is a packet, which waits for those before it; this may be in a request to
- * connect. One that is being opened has carried nothing. If it is connected already, the peer has given up the
- * handshake that we have answered; if not, its answer is about a later one (connect_subs in handshake.c).
+ * The peer's end has gone. This is expected if we had reported that nothing of ours is under way. The peer's own report
+ * may come later, because it is a packet, which waits for the packets before; "gone" may be in a request to connect. A
+ * subchannel being opened has carried nothing. If already connected, the peer has given up the handshake that we have
+ * answered; if not, its answer is about a later handshake (connect_subs in handshake.c).
  */
 static void end_generation(struct mr_sub *sub)
 {
@@ -183,8 +183,8 @@ static void link_failed(struct mr_link *l, const struct mr_wc *wc)
     sub->refused |= wc->error == -EACCES; /* that may be (net/stripe/moves.c), or ends the peer, too */
     mr_sub_break(sub);
     if (wc->error == -EHOSTUNREACH)
-        mr_keepalive_all(sub->peer); /* what is dead of the others shows now, not one after the other */
-    if (wc->error == -EFAULT || wc->error == -EMSGSIZE) /* it would be the same over any other link */
+        mr_keepalive_all(sub->peer);                    /* finds other dead subchannels now, not one after the other */
+    if (wc->error == -EFAULT || wc->error == -EMSGSIZE) /* would be the same over any other link */
         mr_peer_lost(sub->peer, wc->error);
 }
 
@@ -234,7 +234,7 @@ static void link_drained(struct mr_link *l)
     mr_rail_add(sub->rail, MR_RAIL_CLOSED, 1);
     mr_peer_tell_noted(sub, MR_RECORD_CLOSE, 0);
     if (mr_sub_retires(sub))
-        sub->connect->retry_ns = sub->connect->failures = 0; /* it is not its fault */
+        sub->connect->retry_ns = sub->connect->failures = 0; /* not the subchannel's fault */
     else
         mr_recovery_later(sub);
     sub->connect->news.gone = true;
@@ -243,7 +243,7 @@ static void link_drained(struct mr_link *l)
         mr_peer_tell_drained(sub);
     sub->generation++;
     mr_ration_recount(p);
-    mr_peer_due(p); /* the peer is told, and what is wanted again meanwhile is opened */
+    mr_peer_due(p); /* tells the peer, and opens subchannels wanted again meanwhile */
 }
 
 static bool link_left(struct mr_link *l, struct mr_qp *qp)
@@ -267,7 +267,7 @@ static bool send_sub_control(struct mr_sub *sub, enum mr_control kind, uint8_t g
     return !mr_vc_send_control(sub->peer->vc, &hdr, NULL, 0);
 }
 
-/* The peer hears of our end when it has drained, or now if that generation is over here, or never came to be. */
+/* The peer is told of our end after draining, or now if that generation is over here, or never existed. */
 static void take_broken(struct mr_sub *sub, uint8_t generation)
 {
     bool over = mr_is_later(sub->generation, generation);
@@ -317,7 +317,7 @@ static void send_news(struct mr_sub *sub)
         n->gone = false;
 }
 
-/* ---- what is due ------------------------------------------------------------------------------------------------- */
+/* ---- pending work ------------------------------------------------------------------------------------------------ */
 
 static bool guards_answer(struct mr_peer *p, uint64_t now_ns, uint64_t pause_ns)
 {
@@ -332,9 +332,9 @@ static bool guards_answer(struct mr_peer *p, uint64_t now_ns, uint64_t pause_ns)
 }
 
 /*
- * True when its patience with this peer is over. What this rank does not look counts little: it may have computed, or
- * been stopped, and nothing that was sent in the meantime has been read yet. A peer whose adapter answers is not lost:
- * its process computes, and will answer the requests to connect when it calls MPI.
+ * True when the patience with this peer is over. Time in which this rank does not poll counts little: the rank may have
+ * computed, or been stopped, and messages of the meantime are unread. A peer with an answering adapter is not lost: its
+ * process computes, and will answer the requests to connect at its next call of MPI.
  */
 static bool has_given_up(struct mr_peer *p, uint64_t now_ns)
 {
@@ -352,7 +352,9 @@ static bool has_given_up(struct mr_peer *p, uint64_t now_ns)
     return true;
 }
 
-/* One that flaps, or loses packets, is kept away. While none is open connect.c opens all that answer. */
+/*
+ * A subchannel that flaps, or loses packets, stays closed longer. While none is open, connect.c opens all that answer.
+ */
 static bool is_due(const struct mr_sub *sub, uint64_t now_ns)
 {
     return !sub->peer->connect->isolated_ns && now_ns >= sub->connect->retry_ns &&
@@ -387,7 +389,7 @@ bool mr_recovery_poll(struct mr_peer *p, uint64_t now_ns, mr_begin_fn *begin)
     if (p->error || !p->up || has_given_up(p, now_ns))
         return false;
     if (p->connect->isolated_ns && !p->connect->rescue)
-        mr_cm_abandon(&p->cm); /* it is about one subchannel: all ways count now */
+        mr_cm_abandon(&p->cm); /* about one subchannel: all ways count now */
     more = p->connect->isolated_ns;
     for (unsigned i = 0; i < p->num_subs; i++)
         more |= recover_sub(&p->sub[i], now_ns, begin);
@@ -396,10 +398,10 @@ bool mr_recovery_poll(struct mr_peer *p, uint64_t now_ns, mr_begin_fn *begin)
 
 /* ---- ports ------------------------------------------------------------------------------------------------------- */
 
-/* It may lead to the peer again. */
+/* The subchannel may lead to the peer again. */
 static void sub_may_open(struct mr_sub *sub)
 {
-    mr_cm_resume(&sub->peer->cm, mr_clock_ns()); /* it may be opened, ... */
+    mr_cm_resume(&sub->peer->cm, mr_clock_ns()); /* may be opened, ... */
     if (sub->peer->connect->isolated_ns) {       /* ... or opened again: at once, if nothing else is */
         sub->peer->connect->round_ns = 0;
         if (sub->peer->connect->rescue)
@@ -434,7 +436,7 @@ void mr_recovery_rail_changed(struct mr_rail *rail)
     }
 }
 
-/* What peers know of it leads nowhere: its subchannels are opened anew, and the request says where it is now. */
+/* Peers' knowledge of the rail is outdated: its subchannels are opened anew, and the request carries its new place. */
 void mr_recovery_rail_moved(struct mr_rail *rail)
 {
     for (int r = 0; r < mr_peers.launch->size; r++) {
@@ -447,9 +449,9 @@ void mr_recovery_rail_moved(struct mr_rail *rail)
 }
 
 /*
- * Queue pairs that have the index of another key now, or of none, are given up: the adapters drop what they send. So
- * are those of two that are both limited members now. What could not be opened before, for want of a common partition,
- * can now, perhaps.
+ * Queue pairs whose index now has another key, or none, are given up: the adapters drop their packets. So are those
+ * between two ends that are now both limited members. Subchannels closed for want of a common partition may be opened
+ * now.
  */
 static void sub_keys_changed(struct mr_sub *sub, uint32_t moved)
 {

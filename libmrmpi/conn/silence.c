@@ -1,37 +1,37 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Ways that go silent: packets are lost, and no port and no adapter says so for seconds. This file looks once in a
- * millisecond at each subchannel on which something is under way. If nothing was confirmed since the last look, a
- * reliable link carries a write of no bytes. The peer's adapter confirms the write, and asks at once for what was lost
- * before. If nothing moves at the next look, either, datagrams ask the peer's process over each way, in rounds.
+ * Ways that go silent: packets are lost, and no port and no adapter reports a failure for seconds. This file polls,
+ * once per millisecond, each subchannel with something under way. If nothing was confirmed since the last look, a
+ * reliable link carries a write of no bytes. The peer's adapter confirms the write, and asks at once for anything lost
+ * before. If nothing moves until the next poll, either, datagrams ask the peer's process over each way, in rounds.
  *
  * The evidence is of the way, that is, of two ports and a LID path:
  * - A way that brings no answer to a round, while others do, is in doubt. Rounds go on until the way answers, or is
  *   found silent, whether something is under way on it or not.
  * - From the second round on the doubt is shared: with the same way to other ranks of the peer's host, and, by names in
- *   the questions that go over other ways, with the peer (keepalive.c). Rounds that others have asked count, but for
- *   the last two.
- * - A way is silent after ROUNDS of them, and not before an answer would have come: conn/route/trip.h says how long
- *   answers take. Its subchannels break.
+ *   the questions that go over other ways, with the peer (keepalive.c). Rounds asked by others count, except the last
+ *   two.
+ * - A way is silent after ROUNDS of them, and not before an answer would have come: conn/route/trip.h has the time of
+ *   answers. Its subchannels break.
  * - A way that breaks since packets were lost has lost packets for the same way to other ranks, too.
  *
  * A way that is slow or congested brings its answers late, but brings them. A peer that computes answers over no way,
  * and is asked less and less often. The adapter's own time-outs find the only way to a peer silent.
  *
- * Where a way loses only some packets, answers come. But an adapter is told once that a packet is missing. If what it
- * sends again is lost, too, nothing goes over that connection until its time-out, whatever follows. So questions go on
- * the service level of a link that stays stuck. If several rounds of these are answered, and the link would have been
- * done with what is under way in the meantime (least_carried), the way breaks as well.
+ * Where a way loses only some packets, answers come. But an adapter is told once of a missing packet. If the repetition
+ * is lost, too, nothing goes over that connection until its time-out. So questions go on the service level of a stuck
+ * link. If several rounds of these are answered, and the link should have finished its traffic in the meantime
+ * (least_carried), the way breaks as well.
  *
- * A round has several questions. Those that are lost, while others of their round are answered, tell how many packets
- * the way loses (conn/route/trust.h). A link that is stuck on a way that loses some breaks sooner, and with it all ways
- * that lose many, if one is known that loses none: else the next operation would stand still on the next of them.
+ * A round has several questions. Lost questions, while others of their round are answered, measure the loss of the way
+ * (conn/route/trust.h). A stuck link on a lossy way breaks sooner, and with the link all ways with many losses, if a
+ * way without losses is known: otherwise the next operation would stand still on the next lossy way.
  *
- * Where the first request to connect had to be repeated, a way may have been silent from the beginning: all are asked
- * as soon as there is a connection, and one that never answers is silent, whether something is under way on it or not.
- * A peer that answers over none for a while is not asked for that any more.
+ * Where the first request to connect had to be repeated, a way may have been silent from the beginning: all ways are
+ * asked as soon as there is a connection, and a way that never answers is silent, with or without traffic. A peer that
+ * answers over no way for a while is no longer asked for this reason.
  *
- * Time is counted in looks. What this process does not look, because it computes, tells nothing.
+ * Time is counted in polls. Time in which this process computes, without polls, proves nothing.
  */
 #include "libmrmpi/conn/questions.h"
 #include "libmrmpi/conn/internal.h"
@@ -46,21 +46,21 @@
 #define PAUSE_MAX_NS  64000000ull /* between two rounds, if nobody answers, */
 #define PAUSE_LOST_NS 8000000ull  /* and while no subchannel is open */
 #define LOOKS_NUDGE   1           /* without progress, until the adapter is asked, */
-#define LOOKS_HELD    2           /* and the process, for a link that is stuck, */
+#define LOOKS_HELD    2           /* and the process, for a stuck link, */
 #define LOOKS_LATE    1           /* sooner if its confirmations are late, not for the first time, */
 #define LOOKS_ASK     2           /* or for a whole subchannel */
-#define LATE_PART     4           /* of its rate, that a link which moves should have */
-#define ROUNDS        6           /* that a way has not answered, and others have: it is silent */
-#define ROUNDS_HELD   3           /* with one, on the level of a link that is stuck */
+#define LATE_PART     4           /* part of its rate that a moving link should have */
+#define ROUNDS        6           /* rounds missed by a way, and answered by others, that make the way silent */
+#define ROUNDS_HELD   3           /* with a question on the level of a stuck link */
 #define ROUNDS_LOSES  2           /* the same if questions over the way have been lost, and others do not lose any */
 #define QUESTIONS     4           /* in a round, over each way: some may be lost */
 #define QUESTIONS_ALL 64          /* in a round, of all ranks to one */
 #define LOSES_MOST    50000       /* millionths of packets: at least two questions in a dozen were lost */
 #define TIMEOUTS      4           /* of the adapter, that a link of a lossy way may be stuck if no way is better */
-#define PART          128         /* this as well: the part of its rate that what is under way may have */
-#define PEERS_MOST    256         /* looked at in one look */
+#define PART          128         /* this as well: the part of its rate for the traffic under way */
+#define PEERS_MOST    256         /* peers handled in one poll */
 
-/* ---- is anything under way, and does it move? -------------------------------------------------------------------- */
+/* ---- movement of traffic under way ------------------------------------------------------------------------------- */
 
 struct state {
     bool busy, moves;
@@ -88,7 +88,7 @@ static void look_at_link(struct mr_link *l, const struct mr_window *w, struct st
     l->seen = seen;
 }
 
-/* A write of no bytes, whether one is under way or not: an adapter that has lost one before it learns so. */
+/* A write of no bytes, even beside an earlier one: an adapter that has lost the first is told by the second. */
 static void nudge(struct mr_link *l)
 {
     if (!l->keepalive_sent)
@@ -97,7 +97,7 @@ static void nudge(struct mr_link *l)
         mr_qp_write(&l->qp, NULL, 0, 0, 0, 0, NULL, NULL);
 }
 
-/* Large messages over links that lose writes: they are acknowledged as a whole, so their own progress is not known. */
+/* Large messages over links that lose writes are acknowledged as a whole, so their progress is unknown. */
 static bool carries_large(const struct mr_sub *sub)
 {
     const struct mr_peer *p = sub->peer;
@@ -151,8 +151,8 @@ static uint64_t bytes_of_rail(const struct mr_rail *rail)
 }
 
 /*
- * A confirmation is late that a link which moves would have had after one look. A peer may have given no buffers for
- * once, so the process is asked when that happens again.
+ * True if a confirmation is late that a moving link would have had after one poll. A peer may lack buffers once, so the
+ * process is asked at the second time.
  */
 static bool is_late(const struct mr_sub *sub, const struct mr_link *l)
 {
@@ -174,7 +174,7 @@ static bool is_stuck(const struct mr_sub *sub, const struct mr_link *l)
     return l->stuck >= LOOKS_HELD || (sub->connect->late && l->owed && l->stuck >= LOOKS_LATE);
 }
 
-/* 1 and the place of the link that has been stuck for longest, if that is long enough to ask the process; else 0. */
+/* 1 and the place of the longest stuck link, if stuck long enough to ask the process; else 0. */
 static unsigned stuck_link(const struct mr_sub *sub)
 {
     unsigned longest = 0;
@@ -185,7 +185,7 @@ static unsigned stuck_link(const struct mr_sub *sub)
     return longest;
 }
 
-/* Its way is asked though nothing may be under way on it: it has never answered. */
+/* The way is asked even without traffic: it has never answered. */
 static bool must_prove(const struct mr_sub *sub)
 {
     return sub->peer->connect->unproven && !mr_questions_of(sub)->proven;
@@ -257,7 +257,7 @@ static void share_loss(const struct mr_sub *way, uint64_t now_ns)
     }
 }
 
-/* loses: it answers, but loses packets. */
+/* loses: the way answers, but loses packets. */
 static void break_way(const struct mr_sub *way, bool loses, const char *why)
 {
     struct mr_peer *p = way->peer;
@@ -300,9 +300,8 @@ static uint64_t longest_trip(const struct mr_sub *way)
 }
 
 /*
- * What the way has carried, at least, of a link that moves. Adapters and switches serve a queue pair at least one
- * packet in the time that a question and its answer take on the same service level: the link has that part of the
- * rate.
+ * The least bytes that the way has carried over a moving link. Adapters and switches serve a queue pair at least one
+ * packet in the time of a question and its answer on the same service level: the link has this part of the rate.
  */
 static uint64_t least_carried(const struct mr_sub *sub, uint64_t ns)
 {
@@ -314,7 +313,7 @@ static uint64_t least_carried(const struct mr_sub *sub, uint64_t ns)
     return ns * mbps / 8000 / (trip && parts < PART ? parts : PART);
 }
 
-/* ---- ways that lose packets -------------------------------------------------------------------------------------- */
+/* ---- lossy ways -------------------------------------------------------------------------------------------------- */
 
 /* Some pair of rails, open or not, brings answers and loses no packets, as far as is known. */
 static bool has_well_way(const struct mr_peer *p, uint64_t now_ns)
@@ -345,7 +344,7 @@ static bool is_overdue(const struct mr_sub *sub, uint64_t now_ns)
     return held_ns >= longest_trip(sub) && s->held_bytes >= bytes_of_rail(sub->rail);
 }
 
-/* The way has answered: does it round after round on the level of a link that is stuck? */
+/* The way has answered: checks for answers round after round on the level of a stuck link. */
 static void judge_held(struct mr_sub *sub, uint64_t now_ns)
 {
     struct mr_questions *s = mr_questions_of(sub);
@@ -378,7 +377,7 @@ static void judge_freed(struct mr_sub *sub, uint64_t now_ns)
     if (now_ns - sub->connect->opened_ns < stood_ns)
         return; /* the links of before stood still, and the subchannel was opened anew */
     if (!has_answer(sub, true) || least_carried(sub, stood_ns) < s->stood_bytes)
-        return; /* it may have been slow */
+        return; /* may have been slow */
     mr_trust_stood(mr_way_trust(sub), stood_ns, now_ns);
     if (!mr_way_is_worth(sub, now_ns) && has_well_way(sub->peer, now_ns))
         break_way(sub, true, "it loses packets, and stands still most of the time");
@@ -408,7 +407,7 @@ static bool allocate_questions(struct mr_peer *p)
     return p->connect->questions;
 }
 
-/* Others have found the way in doubt: what they have seen counts, but for the last rounds. */
+/* Others have found the way in doubt: their rounds count, except the last ones. */
 static void add_doubt(struct mr_sub *sub, unsigned missed, uint64_t since_ns)
 {
     struct mr_questions *s = mr_questions_of(sub);
@@ -475,7 +474,7 @@ static void judge_answers(struct mr_sub *sub, uint64_t now_ns)
         s->since_ns = now_ns;
     s->missed += s->missed < UINT8_MAX;
     s->own += s->own < UINT8_MAX;
-    if (s->own > 1) /* that is no loss of single packets */
+    if (s->own > 1) /* not a loss of single packets */
         s->held_link = s->held = 0;
     if (s->own == MR_ROUNDS_DOUBT)
         doubt_host(sub, s->missed, s->since_ns);
@@ -483,7 +482,9 @@ static void judge_answers(struct mr_sub *sub, uint64_t now_ns)
         break_way(sub, false, "nothing comes or goes over it any more, while others bring answers");
 }
 
-/* If a link of the way is stuck, on that link's level, unless that did not answer and no other question has since. */
+/*
+ * If a link of the way is stuck, that link's level, unless that level did not answer and no other question has since.
+ */
 static uint8_t level_to_ask(struct mr_sub *way)
 {
     const struct mr_peer *p = way->peer;
@@ -503,8 +504,8 @@ static uint8_t level_to_ask(struct mr_sub *way)
 }
 
 /*
- * Pairs of rails without a subchannel are asked, too, if there is only one open way, or no open way answers, or one
- * loses packets: perhaps the other open ways do, too.
+ * Pairs of rails without a subchannel are asked, too, if there is only one open way, or no open way answers, or an open
+ * way loses packets: the other open ways may lose packets, too.
  */
 static bool needs_unused_ways(const struct mr_peer *p, uint64_t now_ns)
 {
@@ -522,7 +523,7 @@ static bool needs_unused_ways(const struct mr_peer *p, uint64_t now_ns)
     return !several || !answered || loses;
 }
 
-/* Few where there are many peers: all may ask one of them at a time, and datagrams that find no room are lost. */
+/* Few with many peers: all ranks may ask the same rank at a time, and datagrams without room are lost. */
 static unsigned num_questions(bool answered)
 {
     unsigned few = QUESTIONS_ALL / (unsigned)mr_peers.launch->size;
@@ -532,7 +533,7 @@ static unsigned num_questions(bool answered)
     return few < QUESTIONS ? few : QUESTIONS;
 }
 
-/* So many questions over each way. */
+/* Sends this number of questions over each way. */
 static void ask_ways(struct mr_peer *p, unsigned questions, uint64_t now_ns)
 {
     bool unused = needs_unused_ways(p, now_ns);
@@ -552,7 +553,7 @@ static void ask_ways(struct mr_peer *p, unsigned questions, uint64_t now_ns)
     }
 }
 
-/* Has a way never answered, of a peer whose ways are asked from the beginning? */
+/* True if a way has never answered, of a peer whose ways are asked from the beginning. */
 static bool lacks_proof(struct mr_peer *p)
 {
     bool all = true;
@@ -575,7 +576,9 @@ static uint64_t next_pause_ns(const struct mr_connect_peer *c, bool answered)
     return 2 * c->round_pause_ns < most ? 2 * c->round_pause_ns : most;
 }
 
-/* Something does not move. Ways that lose many packets break if one is better: it would not move over them either. */
+/*
+ * Traffic stands still. Ways with many losses break if another is better, because traffic would stand still there, too.
+ */
 static void leave_losing_ways(struct mr_peer *p, uint64_t now_ns)
 {
     for (unsigned i = 0; i < p->num_subs; i++)
@@ -584,7 +587,7 @@ static void leave_losing_ways(struct mr_peer *p, uint64_t now_ns)
             break_way(&p->sub[i], true, "it loses packets, as questions over it show");
 }
 
-/* A round ends when the next one begins. */
+/* A round ends when the next begins. */
 static void begin_ask_round(struct mr_peer *p, uint64_t now_ns)
 {
     struct mr_connect_peer *c = p->connect;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the evidence of ways (conn/route/trust.h) means: how much of its rate a way carries, whether the way is worth
- * its use, and what that takes off the weight of its subchannels. Together with fabricd's health of the rails that is
- * the load's sick (conn/peer/subs.c): small messages take the healthiest way, large ones all ways that are worth it.
+ * The meaning of the evidence about ways (conn/route/trust.h): the part of its rate that a way carries, whether the way
+ * is worth its use, and the reduction of its subchannels' weights. Together with fabricd's health of the rails this is
+ * the load's sick (conn/peer/subs.c): small messages take the healthiest way, large messages all ways worth their use.
  */
 #include "libmrmpi/conn/internal.h"
 
@@ -10,7 +10,7 @@
 #include "libmrmpi/verbs/verbs.h"
 
 #define DOUBT_STEP   (MR_WEIGHT_MAX / 16) /* less changes nothing */
-#define UNKNOWN_MBPS 10000                /* a port that does not tell its rate */
+#define UNKNOWN_MBPS 10000                /* a port with unknown rate */
 
 static uint32_t known_rate(const struct mr_sub *sub)
 {
@@ -38,7 +38,7 @@ uint32_t mr_way_value(const struct mr_sub *sub, uint64_t now_ns)
     return mr_trust_value(mr_way_trust(sub), &way, now_ns);
 }
 
-/* What the other open ways carry: of each other rail the best; if no other rail has any, the best of the same rail. */
+/* The rate of the other open ways: of each other rail the best; without any, the best of the same rail. */
 static uint32_t others_of(const struct mr_sub *way, uint64_t now_ns)
 {
     const struct mr_peer *p = way->peer;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a launcher's client must do; detect.c picks one at init. Private to the room. Every function returns 0 or a
- * negative errno; one that finds a fault says what it is with mr_launch_fail().
+ * Functions of a launcher's client; detect.c picks a client at init. Private to the folder. Every function returns 0 or
+ * a negative errno; the function that finds a fault describes it with mr_launch_fail().
  */
 #ifndef MRMPI_LAUNCH_BACKEND_H
 #define MRMPI_LAUNCH_BACKEND_H
@@ -21,10 +21,10 @@ struct mr_launch_world {
 };
 
 struct mr_launch_backend {
-    const char *name; /* as MRMPI_LAUNCHER has it */
+    const char *name; /* as in MRMPI_LAUNCHER */
     int (*init)(struct mr_launch_world *world);
     int (*put)(const char *key, const void *data, size_t len);
-    int (*fence_begin)(void);       /* publish what was put, and say that this rank has come */
+    int (*fence_begin)(void);       /* publishes staged values, and reports this rank's arrival */
     int (*fence_end)(bool patient); /* patient: wait for the others; else -EAGAIN while some are missing */
     int (*get)(int rank, const char *key, void *buf, size_t cap, size_t *len);
     int (*failed)(void);
@@ -32,7 +32,7 @@ struct mr_launch_backend {
     int (*finalize)(void);
 };
 
-/* That of a process whose job ends with this code. A status has 8 bits: what is not 0 does not become 0. */
+/* The status of a process whose job ends with this code. A status has 8 bits: a code other than 0 does not become 0. */
 static inline int mr_launch_status(int code)
 {
     return code && !(code & 0xff) ? 1 : code & 0xff;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which launcher started this process. */
+/* Detects the launcher of this process. */
 #include "libmrmpi/launch/detect.h"
 
 #include <errno.h>
@@ -13,12 +13,12 @@
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/launch/pmi_text.h"
 
-/* ---- launchers and what shows them ---- */
+/* ---- launchers and their variables ---- */
 
 /*
- * By the variables of a rank. What has several ranks (or does not say how many) and no client is refused. Slurm's are
- * those of a step: the script of a batch job and the shell of an allocation have SLURM_NTASKS and SLURM_PROCID too, and
- * are no ranks.
+ * By the variables of a rank. A process of several ranks (or of an unknown number) without a client is refused. Slurm's
+ * are those of a step: the script of a batch job and the shell of an allocation have SLURM_NTASKS and SLURM_PROCID too,
+ * and are no ranks.
  */
 static const struct {
     const char *rank, *size, *name, *remedy;
@@ -90,7 +90,7 @@ static bool pmi_is_named(void)
     return mr_config_foreign("PMI_FD") || (mr_config_foreign("PMI_PORT") && mr_config_foreign("PMI_ID"));
 }
 
-/* Only a process that the launcher itself started (or a wrapper that keeps descriptors) has the socket. */
+/* Only a process started by the launcher itself (or by a wrapper that keeps descriptors) has the socket. */
 static bool pmi_is_open(void)
 {
     const char *fd = mr_config_foreign("PMI_FD");
@@ -108,7 +108,7 @@ static bool pmix_is_named(void)
     return mr_config_foreign("PMIX_NAMESPACE") && mr_config_foreign("PMIX_RANK");
 }
 
-/* PMI-1 is what all of them speak; PMI_JOBID is set by those that speak PMI-2. */
+/* All PMI launchers speak PMI-1; those that speak PMI-2 set PMI_JOBID. */
 static const struct mr_launch_backend *pmi_client(void)
 {
     return mr_config_foreign("PMI_JOBID") ? &mr_launch_pmi2 : &mr_launch_pmi1;
@@ -121,7 +121,7 @@ static int detect_from_environment(const struct mr_launch_backend **out)
     else if (pmix_is_named())
         *out = &mr_launch_pmix;
     else if (pmi_is_named())
-        *out = pmi_client(); /* it says what is wrong with it */
+        *out = pmi_client(); /* reports its error */
     else
         *out = &mr_launch_singleton;
     return *out == &mr_launch_singleton ? refuse_unserved() : 0;

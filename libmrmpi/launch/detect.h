@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * detect: which launcher started this process, from what it left in the environment. Private to the room.
+ * detect: the launcher of this process, from its traces in the environment. Private to the folder.
  *
- * Launchers nest, and children inherit variables. A connection that is open in this process speaks for itself; mrrun
- * takes the variables of outer launchers away. A process that a launcher counts as one of several, and that no client
- * can serve, must not run alone: it would be one of many copies of the program.
+ * Launchers nest, and children inherit variables. A connection that is open in this process is decisive; mrrun removes
+ * the variables of outer launchers. A process that a launcher counts as one of several, without a usable client, must
+ * not run alone, as one of many copies of the program.
  */
 #ifndef MRMPI_LAUNCH_DETECT_H
 #define MRMPI_LAUNCH_DETECT_H
@@ -20,13 +20,15 @@ int mr_detect(const struct mr_launch_backend **out);
 const char *mr_detect_pmi_launcher(void);
 const char *mr_detect_pmix_launcher(void);
 
-/* Does one PMIx server serve all ranks, whichever node they are on? mrrun's does; others have one for each node. */
+/* True if one PMIx server serves all ranks on all nodes, as mrrun's does; others have a server for each node. */
 bool mr_detect_one_server(void);
 
-/* This node as the launcher names it; "" if it does not. */
+/* The launcher's name of this node; "": none. */
 const char *mr_detect_node_name(void);
-/* What processes of one node have in common, where the launcher has no map: its number of the node, else the machine's
- * identity. Never the host's name. */
+/*
+ * An identity common to the processes of a node, if the launcher has no map: its number of the node, else the machine's
+ * identity. Never the host's name.
+ */
 int mr_detect_node(char out[MR_DETECT_NODE_MAX]);
 
 #endif

@@ -14,12 +14,12 @@
 #include "libmrmpi/launch/detect.h"
 
 /*
- * Address space that is given back before the launcher's client ends the job: a process that has no memory left cannot
- * say so otherwise, and libpmix crashes. Nothing of it is ever touched.
+ * Address space given back before the launcher's client ends the job: a process without memory could not report
+ * otherwise, and libpmix crashes. The space is never touched.
  */
 #define ABORT_RESERVE (1u << 20)
 
-/* One process has one launcher: the only state of the room. Set by init, cleared by finalize. */
+/* A process has one launcher: the only state of the folder. Set by init, cleared by finalize. */
 static struct {
     pthread_mutex_t lock;
     const struct mr_launch_backend *backend;
@@ -28,7 +28,7 @@ static struct {
     void *reserve; /* NULL: none */
 } self = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* The client knows what is wrong; the caller above often only that it got nothing. */
+/* The client knows the fault; the caller often knows only that no result came. */
 static int logged(int err)
 {
     if (err && mr_launch_fault())
@@ -152,7 +152,7 @@ int mr_launch_failed(void)
 
 _Noreturn void mr_launch_abort(int code, const char *reason)
 {
-    /* Before init (or after finalize) there is nobody to tell: what a process without launcher does is right then. */
+    /* before init (or after finalize) there is no launcher: acts as a process without launcher */
     const struct mr_launch_backend *b = self.backend ? self.backend : &mr_launch_singleton;
     give_reserve();
     b->abort(code, reason);

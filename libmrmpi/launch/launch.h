@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * launch: how a process learns who it is. The room's only header.
+ * launch: the identity of this process in its job. The folder's only header.
  *
  * mr_launch_init() finds the launcher that started this process (PMIx: mrrun, Slurm, Open MPI; PMI-1 and PMI-2: Hydra,
  * Slurm) and asks it for the rank, the size and the node map; without a launcher the process is rank 0 of 1. A launcher
- * that is there and cannot be served is an error. The room owns struct mr_launch and everything it points to, from init
- * to finalize; others read it.
+ * without a usable client is an error. The folder owns struct mr_launch and all its memory, from init to finalize;
+ * others read it.
  *
- * Which ranks share a node is the launcher's word. Names from gethostname() are not asked: simulated hosts share one
- * machine.
+ * The launcher decides which ranks share a node, not names from gethostname(): simulated hosts share one machine.
  *
- * Addresses: mr_launch_put() stages a value, mr_launch_fence() publishes it and waits until every rank of the job
- * has come, mr_launch_get() fetches a peer's value on demand (nothing is sent to ranks that do not ask). Functions
- * return 0 or a negative errno, may be called from any thread after init has returned, and block, so they do not belong
- * on the path of a message. What a client finds wrong with its launcher is in mr_launch_why(), and in the log too once
- * init has returned.
+ * Addresses: mr_launch_put() stages a value, mr_launch_fence() publishes it and waits until every rank of the job has
+ * come, mr_launch_get() fetches a peer's value on demand (nothing is sent to ranks that do not ask). Functions return 0
+ * or a negative errno, may be called from any thread after init has returned, and block, so they do not belong on the
+ * path of a message. A launcher's fault, found by its client, is in mr_launch_why(), and in the log too once init has
+ * returned.
  */
 #ifndef MRMPI_LAUNCH_LAUNCH_H
 #define MRMPI_LAUNCH_LAUNCH_H
@@ -29,7 +28,7 @@ struct mr_launch {
     const int *node_of;     /* [size] node of each world rank: 0 .. num_nodes-1, in order of first appearance by rank */
     const int *local_ranks; /* [local_size] world ranks on this node, ascending; local_ranks[local_rank] == rank */
     const char *job_id;     /* as the launcher names the job; "" for a process without launcher */
-    const char *node_name;  /* this node as the launcher names it; "" when it has no name for it */
+    const char *node_name;  /* the launcher's name of this node; "": none */
 };
 
 /* *out stays valid until mr_launch_finalize(). */
@@ -40,12 +39,12 @@ const struct mr_launch *mr_launch_info(void);
 /* The value is copied; it is visible to peers after the next fence. */
 int mr_launch_put(const char *key, const void *data, size_t len);
 
-/* Publish what was put and wait for all ranks. */
+/* Publishes staged values and waits for all ranks. */
 int mr_launch_fence(void);
 /*
- * The same in steps, for a rank that has work to do meanwhile: after begin, ask done until it gives anything but
- * -EAGAIN, or call end, which waits. One fence at a time; until it is over, put and get may give -EBUSY (under PMI
- * question and answer take turns).
+ * The same in steps, for a rank with other work meanwhile: after begin, call done until it returns another value than
+ * -EAGAIN, or call end, which waits. One fence at a time; until the fence is over, put and get may return -EBUSY (under
+ * PMI, questions and answers take turns).
  */
 int mr_launch_fence_begin(void);
 int mr_launch_fence_done(void);
@@ -56,13 +55,13 @@ int mr_launch_fence_end(void);
 int mr_launch_get(int rank, const char *key, void *buf, size_t cap, size_t *len);
 
 /*
- * 0 while all is well; -ECONNRESET when the launcher is gone, -ECONNABORTED when it reported that a process of the job
- * died. For waiting loops that would otherwise wait for ever; cheap (one atomic load, under PMI a look at a socket).
+ * 0 without failure; -ECONNRESET when the launcher is gone, -ECONNABORTED when it reported the death of a process of
+ * the job. For waiting loops that would otherwise wait for ever; cheap (one atomic load, under PMI a check of a
+ * socket).
  */
 int mr_launch_failed(void);
 
-/* In a sentence, what the last call of this thread failed with: the launcher, the fault and the remedy, or the error's
- * name. */
+/* A sentence about the last failure of this thread: the launcher, the fault and the remedy, or the error's name. */
 const char *mr_launch_why(int err);
 
 /* End the whole job with this exit code. The launcher prints why; a process without launcher prints it itself. */

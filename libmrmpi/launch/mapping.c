@@ -19,7 +19,7 @@ static const char *skip_spaces(const char *p)
     return p;
 }
 
-/* Takes one character, with blanks around it. */
+/* Takes a character, with blanks around it. */
 static bool take_char(const char **p, char c)
 {
     const char *at = skip_spaces(*p);

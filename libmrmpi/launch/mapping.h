@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * mapping: PMI_process_mapping, in which a launcher says which ranks share a node. Pure.
+ * mapping: PMI_process_mapping, the launcher's list of the ranks that share a node. Pure.
  *
- * "(vector,(first,nodes,ranks),...)": each of the nodes first, first+1, ... takes so many ranks, block after block;
- * ranks that are left over begin again with the first block.
+ * "(vector,(first,nodes,ranks),...)": each of the nodes first, first+1, ... takes the given number of ranks, block
+ * after block; remaining ranks begin again with the first block.
  */
 #ifndef MRMPI_LAUNCH_MAPPING_H
 #define MRMPI_LAUNCH_MAPPING_H

@@ -8,7 +8,7 @@
 #include <string.h>
 
 /*
- * What the launcher says of a rank's node: a number, or else a name. The rank itself comes last, so that those of one
+ * A rank's node according to the launcher: a number, or else a name. The rank itself comes last, so that ranks of a
  * node stay in order and the first of a run is the node's first rank.
  */
 struct place {
@@ -43,7 +43,7 @@ static void number_nodes(struct mr_nodemap *map, int size)
     }
 }
 
-/* Most launchers' numbers are what number_nodes() would make of them: then nothing is sorted. */
+/* Most launchers' numbers equal the result of number_nodes(): then nothing is sorted. */
 static bool take_numbers(struct mr_nodemap *map, int size, const uint32_t *ids)
 {
     uint32_t next = 0;

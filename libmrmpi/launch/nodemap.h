@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * nodemap: from "which node is each rank on" to the arrays of struct mr_launch. Pure functions; the caller owns what
- * comes out (mr_nodemap_clear).
+ * nodemap: from the node of each rank to the arrays of struct mr_launch. Pure functions; the caller owns the result
+ * (mr_nodemap_clear).
  */
 #ifndef MRMPI_LAUNCH_NODEMAP_H
 #define MRMPI_LAUNCH_NODEMAP_H
@@ -15,7 +15,7 @@ struct mr_nodemap {
     int *local_ranks; /* [local_size] ascending */
 };
 
-/* ids[r] is any number that ranks of one node have in common. 0, -EINVAL or -ENOMEM. */
+/* ids[r] is any number common to the ranks of a node. 0, -EINVAL or -ENOMEM. */
 int mr_nodemap_from_ids(struct mr_nodemap *map, int rank, int size, const uint32_t *ids);
 
 /* The same from names. */

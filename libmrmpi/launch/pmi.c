@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The PMI client: rank, node map and addresses from Hydra (MPICH, Intel MPI), Slurm's pmi2 plugin, Flux and
- * others.
+ * The PMI client: rank, node map and addresses from Hydra (MPICH, Intel MPI), Slurm's pmi2 plugin, Flux and others.
  *
- * What is put under a key is stored as KEY.RANK, its length and its text encoded; what is longer than the launcher
- * takes goes on under KEY.RANK.1 and so forth. A launcher takes a process once: after finalize there is no second init.
+ * A value put under a key is stored as KEY.RANK, its length and its text encoded; the part beyond the launcher's limit
+ * goes under KEY.RANK.1 and so forth. A launcher takes a process once: after finalize there is no second init.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -30,8 +29,8 @@ enum {
 };
 
 static struct mr_pmi pmi = {.fd = -1};
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* a question and its answer are one */
-static _Atomic int broken;                               /* 0 or what went wrong first: then nothing more is asked */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* a question and its answer belong together */
+static _Atomic int broken;                               /* 0 or the first error: then no more questions */
 static bool parted;                                      /* the launcher knows that this process is done */
 static bool fencing;                                     /* the next answer is that of a fence; with the lock */
 
@@ -92,7 +91,7 @@ static int bad_value(int rank, const char *key, const char *text)
                           pmi.protocol->name, key, rank, shown);
 }
 
-/* The rest of a value whose first characters are known already. */
+/* The rest of a value whose first characters are already known. */
 static int get_rest(int rank, const char *key, char *text, size_t have, size_t want)
 {
     char name[MR_PMI_KEY_MAX], part[MR_PMI_VALUE_MAX];
@@ -213,7 +212,7 @@ static int pmi_failed(void)
     return err;
 }
 
-/* ---- who is where ---- */
+/* ---- node map ---- */
 
 static int map_by_exchange(uint32_t *node_of, struct mr_launch_world *world)
 {
@@ -240,7 +239,7 @@ static int map_by_exchange(uint32_t *node_of, struct mr_launch_world *world)
     return err;
 }
 
-/* Long mappings are cut by no launcher that is known: one that cannot be read is a fault. */
+/* No known launcher cuts long mappings: an unreadable mapping is a fault. */
 static int learn_map(struct mr_launch_world *world)
 {
     char *mapping = malloc(MR_PMI_MESSAGE_MAX);
@@ -313,7 +312,7 @@ static int pmi2_init(struct mr_launch_world *world)
 
 /* ---- the end ---- */
 
-/* A launcher that is told of an abort may kill this process and drop what it has not read yet. */
+/* After an abort, a launcher may kill this process and drop unread output. */
 static void let_stderr_be_read(void)
 {
     int unread;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pmi: what the parts of the PMI client share. pmi.c is the launcher's client; pmi_wire.c is its connection; pmi1.c and
- * pmi2.c are the two protocols. Private to the room. Functions return 0 or a negative errno; whoever finds a fault says
- * it with mr_launch_fail() and names the launcher.
+ * pmi: shared by the parts of the PMI client. pmi.c is the launcher's client; pmi_wire.c is its connection; pmi1.c and
+ * pmi2.c are the two protocols. Private to the folder. Functions return 0 or a negative errno; the function that finds
+ * a fault describes it with mr_launch_fail() and names the launcher.
  */
 #ifndef MRMPI_LAUNCH_PMI_H
 #define MRMPI_LAUNCH_PMI_H
@@ -13,20 +13,20 @@
 #include "libmrmpi/launch/pmi_text.h"
 
 enum {
-    MR_PMI_KEY_MAX = 64,     /* with its end, as PMI-2 has it */
+    MR_PMI_KEY_MAX = 64,     /* with its end, as in PMI-2 */
     MR_PMI_VALUE_MAX = 1024, /* the same */
     MR_PMI_NAME_MAX = 256,   /* of a job */
     MR_PMI_RANKS_MAX = 1 << 24,
 };
 
-/* The connection, and what is known of the job. */
+/* The connection, and facts about the job. */
 struct mr_pmi {
     int fd;
     const char *launcher; /* in messages, as "Slurm's srun" */
     const struct mr_pmi_protocol *protocol;
     size_t have; /* received and not read yet: in[0 .. have-1] */
     char in[MR_PMI_MESSAGE_MAX + 1];
-    char message[MR_PMI_MESSAGE_MAX + 1]; /* the last one read, or the one being written */
+    char message[MR_PMI_MESSAGE_MAX + 1]; /* the last message read, or the message being written */
 
     int rank, size;
     int appnum;                /* negative: the launcher does not say */
@@ -37,8 +37,8 @@ struct mr_pmi {
 /* How long to wait for an answer. */
 enum mr_pmi_wait {
     MR_PMI_SOON,    /* as MRMPI_LAUNCHER_TIMEOUT_S says */
-    MR_PMI_PATIENT, /* as long as it takes: a fence */
-    MR_PMI_NOW,     /* not at all: -EAGAIN, and what has come of it already is kept */
+    MR_PMI_PATIENT, /* without limit: a fence */
+    MR_PMI_NOW,     /* without waiting: -EAGAIN, and a partly received answer is kept */
 };
 
 struct mr_pmi_protocol {
@@ -67,7 +67,7 @@ int mr_pmi_send(struct mr_pmi *pmi, const char *data, size_t len);
 int mr_pmi_read_line(struct mr_pmi *pmi, enum mr_pmi_wait wait);
 int mr_pmi_read_frame(struct mr_pmi *pmi, enum mr_pmi_wait wait);
 
-/* Says that pmi->message is no answer to what was asked, and returns -EPROTO. */
+/* Reports that pmi->message is no answer to the question, and returns -EPROTO. */
 int mr_pmi_nonsense(struct mr_pmi *pmi, const char *asked);
 
 #endif

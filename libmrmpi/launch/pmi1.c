@@ -21,7 +21,7 @@ static int send_line(struct mr_pmi *pmi, int len)
     return mr_pmi_send(pmi, pmi->message, (size_t)len);
 }
 
-/* The answer, whose command must be the wanted one. */
+/* Reads the answer, whose command must be the wanted one. */
 static int read_pmi1_answer(struct mr_pmi *pmi, const char *asked, const char *wanted, enum mr_pmi_wait wait)
 {
     char text[64];
@@ -68,7 +68,7 @@ static int read_max(struct mr_pmi *pmi, const char *name, long long min, size_t 
     return 0;
 }
 
-/* Clients of PMI-1 always ask, so that launchers have an answer. One without a number is none that stops a job. */
+/* Clients of PMI-1 always ask, so launchers have an answer. An answer without a number does not stop a job. */
 static int learn_pmi1_appnum(struct mr_pmi *pmi)
 {
     char text[32];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* PMI-2: a frame asked, a frame answered. A fence publishes what was put before it. */
+/* PMI-2: a frame asked, a frame answered. A fence publishes all values put before. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@ static int pmi2_value(struct mr_pmi *pmi, const char *name, char *value, size_t 
     return mr_pmi2_value(pmi->message, name, value, cap);
 }
 
-/* One write for the header and the text: some launchers read them so. */
+/* One write for the header and the text, because some launchers read them so. */
 static int __attribute__((format(printf, 2, 3))) send_frame(struct mr_pmi *pmi, const char *fmt, ...)
 {
     char header[MR_PMI_FRAME_HEADER + 1];
@@ -68,7 +68,7 @@ static int read_appnum(struct mr_pmi *pmi)
 
 static int pmi2_begin(struct mr_pmi *pmi)
 {
-    const char *job = mr_config_foreign("PMI_JOBID"); /* Slurm insists on it */
+    const char *job = mr_config_foreign("PMI_JOBID"); /* required by Slurm */
     char escaped[MR_PMI_NAME_MAX];
     int err = mr_pmi2_escape(job ? job : "", escaped, sizeof(escaped)) < 0
                   ? mr_launch_fail(-EINVAL, "PMI_JOBID=%.40s... is too long", job)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pmi_text: what PMI's messages are made of. Pure functions; whatever came from a launcher is read within its bounds.
+ * pmi_text: the syntax of PMI's messages. Pure functions; input from a launcher is read within its bounds.
  *
  * PMI-1 is lines of "name=value" separated by blanks; PMI-2 is frames (six characters of length, then the text) of
  * "name=value;", in which a semicolon inside a value is doubled. Both begin with cmd=. Values of keys are text, so ours
- * are encoded (base64 for URLs: letters, digits, - and _) and cut into parts that the launcher takes.
+ * are encoded (base64 for URLs: letters, digits, - and _) and cut into parts within the launcher's limit.
  */
 #ifndef MRMPI_LAUNCH_PMI_TEXT_H
 #define MRMPI_LAUNCH_PMI_TEXT_H
@@ -31,7 +31,7 @@ int mr_pmi2_frame_length(const char header[MR_PMI_FRAME_HEADER]);
 size_t mr_pmi_encoded_length(size_t len);
 /* Writes them and an end; out has room for one more than mr_pmi_encoded_length(len). */
 void mr_pmi_encode(const void *data, size_t len, char *out);
-/* len bytes out of n characters; -EPROTO if these are not what encoding so many bytes gives. */
+/* len bytes out of n characters; -EPROTO if these are not an encoding of len bytes. */
 int mr_pmi_decode(const char *text, size_t n, void *data, size_t len);
 
 /* A launcher's words for a message of ours: one line, printable, short. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The connection to a PMI launcher: a socket that it left open in this process (PMI_FD) or one to its port (PMI_PORT).
+ * The connection to a PMI launcher: a socket that the launcher left open in this process (PMI_FD) or a connection to
+ * its port (PMI_PORT).
  *
- * The peer is the launcher, which may die, stop or talk nonsense: each of these ends in an error that says so. An
- * answer is waited for with the socket's own timeout; at a fence that only means to look again, because other ranks may
- * be late.
+ * The launcher may die, stop or send nonsense: each ends in an error with a description. An answer is waited for with
+ * the socket's own timeout; at a fence the timeout only means another try, because other ranks may be late.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -79,7 +79,7 @@ static int receive_more(struct mr_pmi *pmi, enum mr_pmi_wait wait)
 
 /* ---- messages ---- */
 
-/* A message is text: a zero byte in it would hide what follows. */
+/* A message is text: a zero byte would hide the rest. */
 static int take_message(struct mr_pmi *pmi, size_t skip, size_t len, size_t all)
 {
     memcpy(pmi->message, pmi->in + skip, len);
@@ -227,7 +227,7 @@ static int read_set(struct mr_pmi *pmi, const char *name, long long min, int *ou
     return 0;
 }
 
-/* The port serves many: who calls says which process it is, and gets its rank. */
+/* The port serves many processes: the caller identifies itself, and gets its rank. */
 static int introduce(struct mr_pmi *pmi)
 {
     const char *id = mr_config_foreign("PMI_ID");
@@ -251,7 +251,7 @@ static int introduce(struct mr_pmi *pmi)
     return err ? err : read_set(pmi, "debug", 0, &debug);
 }
 
-/* A descriptor that is inherited may be of any kind; programs that this one starts must not have it. */
+/* An inherited descriptor may be of any kind; programs started by this process must not have it. */
 static int prepare_socket(struct mr_pmi *pmi)
 {
     struct timeval patience = {.tv_sec = mr_config.launcher_timeout_s};

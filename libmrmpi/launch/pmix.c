@@ -2,8 +2,8 @@
 /*
  * The PMIx client: rank, node map and addresses from mrrun, Slurm or any other PMIx server.
  *
- * libpmix runs a thread of its own. It is started with all signals blocked, so that the program's handlers run on the
- * program's threads. That thread calls on_event(), which touches one atomic, and on_fence_over(), which posts a
+ * libpmix runs a thread of its own, started with all signals blocked, so that the program's handlers run on the
+ * program's threads. The thread calls on_event(), which touches one atomic, and on_fence_over(), which posts a
  * semaphore.
  */
 #include <errno.h>
@@ -31,7 +31,7 @@ static _Atomic int job_failure;             /* 0 or a negative errno */
 static unsigned lives;                      /* how often this process has joined the job */
 static const struct mr_launch_world *known; /* the caller's, from init to finalize */
 
-/* The fence that was begun. libpmix reads how until it is over, and then says so from its own thread. */
+/* The fence begun. libpmix reads how until the fence is over, and then reports the end from its own thread. */
 static struct {
     pmix_info_t how;
     pmix_status_t status;
@@ -153,8 +153,8 @@ static bool on_one_node(void)
 }
 
 /*
- * mrrun, Slurm and others say it of all ranks in one text. Some have another notation there. Started again, libpmix may
- * have lost what servers of other nodes told it, and the text not: to ask for each rank shows that.
+ * mrrun, Slurm and others give the map of all ranks in one text. Some have another notation there. Started again,
+ * libpmix may have lost the answers of other nodes' servers, but not the text: questions about each rank show this.
  */
 static int get_mapping(int size, uint32_t *ids)
 {
@@ -199,7 +199,7 @@ static int map_by_names(struct mr_launch_world *world)
     return err;
 }
 
-/* The first rank of a part; a launcher that does not say is none that has several. */
+/* The first rank of a part; a launcher without an answer has one part. */
 static int get_first_rank(uint32_t part, pmix_rank_t *out)
 {
     pmix_info_t which[2];
@@ -221,8 +221,8 @@ static int get_first_rank(uint32_t part, pmix_rank_t *out)
 }
 
 /*
- * Launchers that have a server on each node tell each rank. mrrun tells of parts only, which are fewer than ranks:
- * those of a part are consecutive.
+ * Launchers with a server on each node answer for each rank. mrrun answers for parts only, which are fewer than ranks:
+ * the ranks of a part are consecutive.
  */
 static int learn_pmix_appnum(uint32_t rank)
 {
@@ -267,7 +267,7 @@ static int learn_pmix_world(struct mr_launch_world *world)
     return world->job_id && world->node_name ? 0 : -ENOMEM;
 }
 
-/* What is put under a key in one life is not overwritten in the next: the others may have the old value still. */
+/* A value put under a key in one life is not overwritten in the next: others may still have the old value. */
 static int key_of_life(const char *key, pmix_key_t out)
 {
     int len = lives == 1 ? snprintf(out, sizeof(pmix_key_t), "%s", key)
@@ -287,9 +287,9 @@ static int take_value(const pmix_value_t *value, void *buf, size_t cap, size_t *
     return 0;
 }
 
-/* ---- one server that all ranks are clients of: values are published, and looked up when needed ---- */
+/* ---- one server for all ranks: values are published, and looked up when needed ---- */
 
-/* Whose value it is goes with the key. */
+/* The owner's rank goes with the key. */
 static int key_of_rank(const char *key, int rank, pmix_key_t out)
 {
     pmix_key_t name;
@@ -300,7 +300,7 @@ static int key_of_rank(const char *key, int rank, pmix_key_t out)
     return len < (int)sizeof(pmix_key_t) ? 0 : -EINVAL;
 }
 
-/* Waits for the answer: one that came later would wake libpmix's thread in the middle of what follows. */
+/* Waits for the answer: a later answer would wake libpmix's thread in the middle of the next steps. */
 static int publish(const char *key, const pmix_value_t *value)
 {
     pmix_info_t info = {.value = *value};
@@ -404,8 +404,8 @@ static int pmix_fence_end(bool patient)
 }
 
 /*
- * A server takes a client that goes for one that will not come to the fences that others have begun already: they fail,
- * or end without it. So who starts again begins no fence before all have gone and come back.
+ * To a server, a client that goes away does not come to fences that others have already begun: they fail, or end
+ * without the client. So a restarted client begins no fence before all have gone and come back.
  */
 static int meet_again(int size)
 {
@@ -468,9 +468,9 @@ static __attribute__((noreturn)) void pmix_abort(int code, const char *why)
 }
 
 /*
- * The end of libpmix ends our handler, too. To take it back before would be a message without an answer, behind which
- * TCP holds the last one until the server's delayed acknowledgement, 40 ms. A program that has started libpmix itself
- * keeps it, without the handler. What the end of the connection says of the job is not for a next life.
+ * The end of libpmix ends our handler, too. To remove the handler before would be a message without an answer, behind
+ * which TCP holds the last message until the server's delayed acknowledgement, 40 ms. A program that has started
+ * libpmix itself keeps it, without the handler. Events of the connection's end are not for a next life.
  */
 static int pmix_finalize(void)
 {

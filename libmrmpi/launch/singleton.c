@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A process without launcher: rank 0 of 1, whose only peer is itself. What it puts stays in a small list here. */
+/* A process without launcher: rank 0 of 1, its own only peer. Its values stay in a small list here. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@ struct value {
 };
 
 static pthread_mutex_t values_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct value *values; /* newest first, so that a later put of a key hides the earlier */
+static struct value *values; /* newest first, so a later put of a key hides the earlier */
 
 static int singleton_init(struct mr_launch_world *world)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What comes up from the adapters: packets and notifications of peers, and confirmations of our packets. All are called
- * by mr_verbs_poll() or mr_rings_poll() (poll.c).
+ * Upcalls of the adapters: packets and notifications of peers, and confirmations of our packets. All are called by
+ * mr_verbs_poll() or mr_rings_poll() (poll.c).
  */
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/channel/channel.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Who may send how much ahead of bulk to this process, and this process to its peers: see grant.h. Senders are found
- * out from the packets that virtual channels have counted anyway, once in an interval; the path of a packet does
- * nothing for that. What is said goes in packets of the virtual channel, so the last message is the one that holds.
- * Such a message does not count as traffic, or messages would be answered by messages.
+ * Grants of ahead budgets to this process's senders, and from its peers: see grant.h. Senders are found by the packets
+ * that virtual channels count anyway, once per interval; the path of a packet does nothing for this. Grants go in
+ * packets of the virtual channel, so the last message holds. Such a message does not count as traffic, or messages
+ * would be answered by messages.
  */
 #include "libmrmpi/net/grant.h"
 
@@ -26,7 +26,7 @@ static uint64_t own_budget(void)
     return all;
 }
 
-/* Those from which packets have come since this was asked last. */
+/* The peers from which packets have come since the last call. */
 static struct mr_peer *find_active(uint32_t *num)
 {
     struct mr_grants *g = &mr_net.grants;
@@ -56,8 +56,8 @@ static struct mr_peer *find_active(uint32_t *num)
 }
 
 /*
- * Of all packets together, if the bus is slow: what this process may read, or half of that if it reads. *held: they use
- * much of it.
+ * For all packets together, with a slow bus: this process's pace of reads, or half of it while it reads. *held: senders
+ * use much of it.
  */
 static uint64_t own_pace(uint64_t passed_ns, bool *held)
 {
@@ -117,7 +117,7 @@ void mr_grant_tick(uint64_t now_ns)
 
 /* ---- sender ------------------------------------------------------------------------------------------------------ */
 
-/* What is under way when a limit comes is the first to keep to it. */
+/* Traffic under way when a limit comes is the first to count against it. */
 static void hold_to_pace(struct mr_peer *p, uint32_t kb)
 {
     bool alone;

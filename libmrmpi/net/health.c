@@ -17,7 +17,7 @@
 _Static_assert(MR_HEALTH_BITS *MR_RAILS_MAX <= 32, "the health of all rails fits into a word");
 _Static_assert(MR_WEIGHT_MAX == MR_FABRIC_HEALTHY, "the same unit");
 
-#define WAIT_NS  1000000000ull  /* so long after the first break fabricd is told: a peer may say that it is its rail */
+#define WAIT_NS  1000000000ull  /* after the first break: a peer may report that its own rail fails */
 #define PAUSE_NS 10000000000ull /* FD_SEEN_S */
 #define REPEATED 2u             /* breaks; a way that is left for its losses weighs as much */
 
@@ -95,7 +95,7 @@ bool mr_net_health_control(struct mr_peer *p, const struct mr_hdr *hdr)
     return true;
 }
 
-/* ---- what fabricd is told ---------------------------------------------------------------------------------------- */
+/* ---- reports to fabricd ------------------------------------------------------------------------------------------ */
 
 static void note_event(struct mr_rail_breaks *b, const struct mr_sub *sub)
 {

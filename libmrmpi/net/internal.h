@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the files of channel net share. */
+/* Shared by the files of channel net. */
 #ifndef MRMPI_NET_INTERNAL_H
 #define MRMPI_NET_INTERNAL_H
 
@@ -11,24 +11,24 @@
 #include "libmrmpi/verbs/verbs.h"
 #include "libmrmpi/conn/conn.h"
 
-/* A peer, and what the channel keeps of it. */
+/* A peer, with the channel's state. */
 struct mr_net_peer {
     struct mr_bulk_peer base;
-    struct mr_ack in;                /* what it is to be told of its packets, if it has a lossy link */
-    unsigned shared_by;              /* mr_peers.num_relying, when it was granted what it may have under way */
+    struct mr_ack in;                /* ACKs owed to the peer for its packets, with a lossy link */
+    unsigned shared_by;              /* mr_peers.num_relying at the last grant of packets under way */
     uint32_t flight_max;             /* packets that may be under way on such links */
     uint64_t sampled_ns;             /* when the last sample of the round-trip time was taken */
-    struct mr_pace *pace;            /* of all packets to it, as it says; NULL: no limit */
-    uint32_t pace_told;              /* what it was told of that, in kB/s */
+    struct mr_pace *pace;            /* of all packets to the peer, granted by the peer; NULL: no limit */
+    uint32_t pace_told;              /* the last value sent to the peer, in kB/s */
     bool rings;                      /* it shall have rings to write into here (rings.c) */
-    uint32_t grant_told, grant_seen; /* what it was granted, in kB/s; its packets when senders were counted */
+    uint32_t grant_told, grant_seen; /* the last grant sent, in kB/s; its packets at the last count of senders */
     struct mr_peer *next_active;
 };
 
-/* What fabricd may be told of a rail: connections that broke since it was told last. */
+/* Pending report about a rail to fabricd: connections that broke since the last report. */
 struct mr_rail_breaks {
-    uint64_t since_ns, told_ns; /* of the first; when it was told */
-    uint32_t broken, resent;    /* resent: the rail's counter when it was told last */
+    uint64_t since_ns, told_ns; /* of the first break; of the last report */
+    uint32_t broken, resent;    /* resent: the rail's counter at the last report */
     bool left;                  /* a way from the rail is not used, for its losses */
     int rank;                   /* to this peer's rail, */
     uint8_t remote;
@@ -38,12 +38,12 @@ struct mr_rail_breaks {
 /* Of all peers. */
 struct mr_net {
     struct mr_ahead adapter[MR_RAILS_MAX]; /* of the time of our rails' adapters, */
-    unsigned message_ns[MR_RAILS_MAX];     /* of which a message takes so much */
-    struct mr_grants grants;               /* what peers may send us (grant.c) */
+    unsigned message_ns[MR_RAILS_MAX];     /* time of a message there */
+    struct mr_grants grants;               /* grants to our senders (grant.c) */
     struct mr_rail_breaks breaks[MR_RAILS_MAX];
-    struct mr_pace_report reads; /* what fabricd knows of mr_peers.pace */
+    struct mr_pace_report reads; /* fabricd's knowledge of mr_peers.pace */
     bool peers_pace;             /* some have limits for our packets */
-    uint64_t pace_until_ns;      /* when one of these packets may go; 0: none waits */
+    uint64_t pace_until_ns;      /* time at which a waiting packet may go; 0: none waits */
     uint64_t blunt_ns;           /* a nap that was far too long has ended then */
     struct mr_assemblies assemblies;
     bool has_lossy_link; /* with some peer */
@@ -51,9 +51,9 @@ struct mr_net {
     bool rings;          /* some peers may have rings */
     enum mr_ring_design ring_design;
     bool by_ring;        /* large messages go through rings, not by RDMA */
-    unsigned parts;      /* receive buffers that a packet takes, at most */
+    unsigned parts;      /* most receive buffers of a packet */
     uint64_t looked_ns;  /* when rely.c looked at the clock last */
-    uint64_t idle_ns;    /* since when it has found nothing to do */
+    uint64_t idle_ns;    /* beginning of the idle time */
     unsigned caps;       /* enum mr_vc_caps */
     bool zsends_no_more; /* memory could not be registered once */
     struct mr_answers answers;
@@ -78,9 +78,9 @@ static inline unsigned mr_link_under_way(const struct mr_link *l)
 {
     return mr_kind_is(l->kind, MR_IS_CONNECTED) ? l->qp.depth - l->qp.room : 0;
 }
-/* The next packet asks for the time, and for what is under way. In turn.c. */
+/* The next packet needs the time, and the amount under way. In turn.c. */
 void mr_net_tell_time(struct mr_peer *p, size_t payload);
-/* Over which subchannel a packet goes, none of those excluded; p->num_now: there is none. */
+/* The subchannel of a packet, not among those excluded; p->num_now: none. */
 static inline unsigned mr_packet_turn(struct mr_peer *p, uint32_t excluded, size_t payload)
 {
     const struct mr_policy *policy = &mr_peers.policy[MR_POLICY_SMALL];
@@ -92,7 +92,7 @@ static inline unsigned mr_packet_turn(struct mr_peer *p, uint32_t excluded, size
         mr_net_tell_time(p, payload);
     return mr_sched_pick(policy, &p->packet_turn, p->load, p->num_now, excluded, payload);
 }
-/* It has gone over that one. */
+/* The packet was posted there. */
 static inline void mr_packet_taken(struct mr_peer *p, unsigned i, size_t payload)
 {
     p->arrived = mr_peers.arrived;
@@ -109,18 +109,18 @@ void mr_net_confirmed(struct mr_link *l, unsigned n);
 
 /* Once, when the adapters are open: how many receive buffers a packet takes. */
 void mr_rely_init(void);
-/* A link that loses packets leads to this peer, or from it. */
+/* A lossy link leads to this peer, or from it. */
 void mr_rely_begin(struct mr_peer *p);
-/* Post a packet of a peer that has a lossy link, and note that in its window. As mr_link_ops.send. */
+/* Posts a packet of a peer with a lossy link, and notes the post in its window. As mr_link_ops.send. */
 int mr_rely_send(struct mr_peer *p, struct mr_link *l, struct mr_packet *k);
 /*
- * A packet that carries an ACK or wants one, or that comes while some peer has a lossy link; the ACK begins at payload
- * + len.
+ * A packet that carries an ACK or wants one, or that comes while a peer has a lossy link; the ACK begins at payload +
+ * len.
  */
 void mr_rely_arrived(struct mr_hdr *hdr, const void *payload, size_t len);
-/* What has gone or come since the last time did so now. */
+/* Stamps all traffic since the last call with the current time. */
 void mr_rely_time(void);
-/* What is due. idle: all that has come was handled. now_ns: 0 if the clock was not read; never if idle. */
+/* Does pending work. idle: all arrivals were handled. now_ns: 0 if the clock was not read; never if idle. */
 void mr_rely_poll(bool idle, uint64_t now_ns);
 
 /* ---- rings.c ---- */
@@ -138,7 +138,7 @@ int mr_net_send_made(struct mr_vc *vc, const struct mr_hdr *hdr, size_t len, voi
                      const void *what);
 void mr_net_zsend_init(void);
 unsigned mr_net_waiting(struct mr_vc *vc);
-/* Posts what waits, as far as there is room. */
+/* Posts waiting packets, as far as there is room. */
 void mr_net_push(struct mr_peer *p);
 
 /* ---- sizes.c: the same ---- */
@@ -146,7 +146,7 @@ unsigned mr_net_find_caps(void); /* for mr_net.caps; devices are open */
 void mr_net_sizes(struct mr_vc *vc);
 unsigned mr_net_caps(int rank, size_t len);
 
-/* How short a message goes to the peer without questions (fast_below in struct mr_vc): after what that depends on. */
+/* The length limit of the fast path to the peer (fast_below in struct mr_vc), after a change of its conditions. */
 void mr_net_renew_short(struct mr_peer *p);
 void mr_net_renew_shorts(void); /* to all peers */
 
@@ -154,7 +154,7 @@ void mr_net_renew_shorts(void); /* to all peers */
 /* As fabricd says of this process and each of its rails at present: ahead of the bulk, and reads. */
 void mr_rates_take(void);
 void mr_rates_take_paces(uint64_t now_ns);
-/* What is read, to fabricd, while mr_peers.paced. */
+/* Reports reads to fabricd, while mr_peers.paced. */
 void mr_rates_tell_reads(uint64_t now_ns);
 
 /* ---- health.c ---- */
@@ -165,7 +165,7 @@ void mr_net_note_break(struct mr_sub *sub);
 void mr_net_note_doubt(struct mr_peer *p);
 /* Sends fabricd hints about rails when their time has come; ends: the process ends, and hints do not wait. */
 void mr_net_tell_breaks(uint64_t now_ns, bool ends);
-/* A peer, if it does not know yet. */
+/* Tells a peer that does not know yet. */
 void mr_net_tell_health(struct mr_peer *p);
 /* True if it was a peer's message about its rails' health. */
 bool mr_net_health_control(struct mr_peer *p, const struct mr_hdr *hdr);

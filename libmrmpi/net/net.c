@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The channel to peers on other hosts: multirail over links. A packet takes the subchannel that has carried the least,
- * of those that have room; what finds none, or no connection yet, waits in the peer's window and goes out from poll.
- * Slow receivers hold senders back through the HCA (no receive buffer: the sender's queue pair waits and tries again),
- * so a sender's queues fill and the rest waits in the window too.
+ * The channel to peers on other hosts: multirail over links. A packet takes the subchannel with the least carried,
+ * among those with room; packets without room, or without a connection yet, wait in the peer's window and go out from
+ * poll. Slow receivers hold senders back through the HCA (no receive buffer: the sender's queue pair waits and tries
+ * again), so a sender's queues fill and the rest waits in the window too.
  */
 #include <errno.h>
 
@@ -12,7 +12,7 @@
 #include "libmrmpi/launch/launch.h"
 #include "libmrmpi/net/internal.h"
 
-/* Packets over links that lose them cost more. */
+/* Packets over lossy links cost more. */
 bool mr_net_copies(const struct mr_vc *vc, const void *buf, size_t len)
 {
     struct mr_peer *p = mr_peer_get(mr_vc_world_rank(vc));
@@ -28,7 +28,7 @@ static int net_advertise(struct mr_vc *vc, void *buf, size_t len, enum mr_vc_cap
     return p ? mr_bulk_advertise(p, buf, len, how, region, out) : -ENOMEM;
 }
 
-/* A rank that waits in the launcher's fence repairs nothing: what it has sent must have arrived before. */
+/* A rank in the launcher's fence repairs nothing: its packets must have arrived before. */
 static bool is_all_confirmed(void)
 {
     bool all = true;
@@ -51,8 +51,8 @@ static bool net_drained(void)
 }
 
 /*
- * A peer whose last ACK to us was lost sends again what we have, and waits for the ACK. One whose way to us has broken
- * asks for another, which may be known here only by what broke before.
+ * A peer that has lost our last ACK repeats its packets, and waits for the ACK. A peer whose way to us has broken asks
+ * for another, which may be known here only from earlier breaks.
  */
 bool mr_net_lingers(void)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The channel to other hosts: what the subsystems above call beyond struct mr_channel_ops. All of these need a virtual
- * channel for which mr_net_reaches() is true; the capabilities (enum mr_vc_caps) say which of them the peer supports.
- * A function that fails returns a negative errno, vc->error if the peer is lost.
+ * The channel to other hosts: functions for higher subsystems beyond struct mr_channel_ops. All of these need a virtual
+ * channel with mr_net_reaches(); the capabilities (enum mr_vc_caps) list the functions that the peer supports. A
+ * failing function returns a negative errno, vc->error if the peer is lost.
  */
 #ifndef MRMPI_NET_H
 #define MRMPI_NET_H
@@ -21,27 +21,29 @@ static inline bool mr_net_reaches(const struct mr_vc *vc)
 
 /* After the last message: peers may still need this process to poll. */
 bool mr_net_lingers(void);
-/* With so many devices each memory is registered that is sent from, or moved; at least 1. */
+/* Devices with which memory to be sent or moved is registered at least; at least 1. */
 unsigned mr_net_devices(void);
 /* The memory is registered, with one of them at least, and stays so. */
 bool mr_net_is_registered(const void *buf, size_t len);
 
 /* ---- packets ----------------------------------------------------------------------------------------------------- */
 
-/* Before several packets that are one message: there is memory for all of them, if they are sent at once. Then they are
- * refused only if the peer is unreachable, and it never waits for the rest of a message. */
+/*
+ * Call before the several packets of a message: reserves memory for all of them, if sent at once. Then they are refused
+ * only if the peer is unreachable, and the peer never waits for the rest of a message.
+ */
 int mr_net_reserve(struct mr_vc *vc, unsigned packets);
 
-/* The send whose packet is sent from where it lies. */
+/* The send of a zero-copy packet. */
 struct mr_vc_zsender {
     const void *buf; /* all of its message */
     size_t len;
-    bool answers; /* it goes so only if something has come since the last packet went: else it is copied */
+    bool answers; /* zero-copy only if packets have arrived since the last was sent: otherwise copied */
     void *cookie;
 };
 /*
- * As mr_vc_send, from where the payload lies: 1: it stays as it is until zsend_done(lender->cookie). 0: it was copied.
- * Only while vc->lends.
+ * Like mr_vc_send, from the payload's memory: 1: unchanged until zsend_done(zsender->cookie). 0: copied. Only while
+ * vc->lends.
  */
 int mr_net_zsend(struct mr_vc *vc, struct mr_hdr *hdr, const void *payload, size_t len,
                  const struct mr_vc_zsender *zsender);
@@ -49,9 +51,9 @@ int mr_net_zsend(struct mr_vc *vc, struct mr_hdr *hdr, const void *payload, size
 /* ---- large messages ---------------------------------------------------------------------------------------------- */
 
 /*
- * MB/s at which rails to the peer carry a large message now: all of them together, or the fastest of unequal rails, if
- * the message is not cut while all are busy. 0: the message is cut, or the rate is not known. *whole: with several
- * rails, a shorter piece goes over one of them. without: set of rails here that have no key.
+ * MB/s of a large message now over the rails to the peer: all together, or the fastest of unequal rails, if the message
+ * is not cut while all are busy. 0: the message is cut, or the rate is unknown. *whole: with several rails, a shorter
+ * piece goes over one of them. without: set of rails here without a key.
  */
 unsigned mr_net_rate(const struct mr_vc *vc, size_t len, uint32_t without, size_t *whole);
 /* A message to or from this memory takes less in packets than registering the memory would. */
@@ -59,9 +61,9 @@ bool mr_net_copies(const struct mr_vc *vc, const void *buf, size_t len);
 
 /*
  * Writes buf into the peer's advertised memory, striped over the rails. cookie comes back in put_sent, perhaps before
- * this returns; until then buf stays as it is. The peer's put_landed is called with what the peer gave to mr_vc_expect
- * for this region. len > 0. The region for the local buffer is taken and released inside. 0; -EMSGSIZE: it is longer
- * than the target; -EPROTO: the target makes no sense; -EOPNOTSUPP: no subchannel has RDMA; -ENOMEM.
+ * this returns; until then buf stays unchanged. The peer's put_landed is called with the value that the peer gave to
+ * mr_vc_expect for this region. len > 0. The region for the local buffer is taken and released inside. 0; -EMSGSIZE:
+ * longer than the target; -EPROTO: the target is invalid; -EOPNOTSUPP: no subchannel has RDMA; -ENOMEM.
  */
 int mr_net_put(struct mr_vc *vc, const void *buf, size_t len, const struct mr_remote *dst, void *cookie);
 
@@ -79,17 +81,17 @@ int mr_net_read(struct mr_vc *vc, void *buf, size_t size, struct mr_vc_part part
 struct mr_vc_atomic {
     struct mr_atomic atomic;
     struct mr_vc_move move; /* done: the error is -EIO if it may have been done, or not, and never will be any more */
-    uint32_t way; /* the one that it has taken, never 0: words that take the same are done in order. Before: the one
-                     that it has to take; 0: any */
+    uint32_t
+        way; /* the way taken, never 0: atomics over the same way are done in order. Before: the required way; 0: any */
 };
 /*
- * Has the peer's adapter change a word of memory that the peer has advertised for that (MR_VC_ATOMIC), and looks at
- * what lies there then. The peer is not told. w->move.done follows, out of mr_vc_poll() only, and *w and its result are
- * the channel's until then. A change is made once at most: over a connection that breaks it may have been made or not,
+ * Lets the peer's adapter change an atomic in memory that the peer has advertised for this (MR_VC_ATOMIC), and returns
+ * the old value. The peer is not told. w->move.done follows, out of mr_vc_poll() only, and *w and its result are the
+ * channel's until then. A change is made once at most: over a connection that breaks, it may have been made or not,
  * which only the peer can see. By the time of done it will not be made any more.
  *
- * 0; -EAGAIN: there is no room now; -EOPNOTSUPP: no way leads there that has atomics, or not the one that is wanted;
- * another negative errno.
+ * 0; -EAGAIN: no room now; -EOPNOTSUPP: no way to the peer has atomics, or not the required way; another negative
+ * errno.
  */
 int mr_net_word(struct mr_vc *vc, const struct mr_remote *remote, struct mr_vc_atomic *w);
 

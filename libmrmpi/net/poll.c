@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The progress of channel net: what has come, what waits, what is due, news of ports and of fabricd, naps. */
+/* The progress of channel net: arrivals, waiting packets, pending work, news of ports and of fabricd, naps. */
 #include <string.h>
 
 #include "libmrmpi/base/base.h"
@@ -9,35 +9,39 @@
 #include "libmrmpi/net/internal.h"
 #include "libmrmpi/net/view/view.h"
 
-/* Port events, what broken links need, and news of fabricd are looked for once in so long. An idle look asks the clock.
- */
+/* Interval of checks for port events, work of broken links, and news of fabricd. An idle poll reads the clock. */
 #define NEWS_NS    20000
-#define BUSY_CHECK 64 /* other looks: one in so many asks the clock */
+#define BUSY_CHECK 64 /* other polls: one in this number reads the clock */
 #define BUSY_NS    500000
-/* While there is no way to a peer: after so many looks in a row at which no channel had anything, a short sleep. */
+/*
+ * While there is no way to a peer: a short sleep after this number of consecutive polls without result in any channel.
+ */
 #define NAP_CHECK       256
 #define NAP_NS          50000
 #define NAP_ISOLATED_NS 500000
-/* While the first way to a peer is sought, or what is under way does not move: after so long, if that is sooner. */
+/* While the first way to a peer is sought, or traffic stands still: after this time, if sooner. */
 #define QUIET_NS 100000
-/* While packets wait to be acknowledged: the same, but not before that long, and for so small a part of the time that
- * has been waited; or where time does not pass by looking. */
+/*
+ * While packets wait to be acknowledged: the same, but only after this time, and for a small part of the waiting time
+ * so far; or where polling does not let time pass.
+ */
 #define RELY_NAP_NS   1000000
 #define RELY_NAP_MOST 1000000
 #define RELY_NAP_PART 16
-#define POLL_LEAST_NS 2 /* what a look takes at least */
+#define POLL_LEAST_NS 2 /* least time of a poll */
 /* While parts of large messages are late: the same, and microseconds count. */
 #define CATCH_NAP_NS 20000
-/* While what waits to be acknowledged does not move: short ones, for so long; a way may have to be given up. */
+/* While packets waiting for an ACK do not move: short naps, for this time, as a way may have to be given up. */
 #define DOUBT_NS 50000000
 /*
- * While packets wait for the peer's pace: a nap that ends so much too late is none, and another is tried after so long.
+ * While packets wait for the peer's pace: a nap that ends this much too late is useless, and another is tried after
+ * BLUNT_NS.
  */
 #define NAP_LATE_NS 5000
 #define BLUNT_NS    1000000000ull
 #define RINGS_FIRST 8 /* looks at rings that found something before the completion queues are looked at, too */
 
-/* ---- what waits -------------------------------------------------------------------------------------------------- */
+/* ---- waiting packets --------------------------------------------------------------------------------------------- */
 
 /* True if something still waits. */
 static bool flush_peer(struct mr_peer *p)
@@ -121,8 +125,8 @@ static __attribute__((noinline)) void poll_news(bool idle, uint64_t now)
 }
 
 /*
- * The time-outs of links that lose packets are seconds at most: who has found nothing for a millisecond may sleep a
- * little. So may who has looked more often than the time allows: on a simulated fabric looking alone moves no time.
+ * The time-outs of lossy links are seconds at most: a process without work for a millisecond may sleep a little. So may
+ * a process that has polled more often than the time allows: on a simulated fabric, polling alone moves no time.
  */
 static bool has_waited(uint64_t ns)
 {
@@ -135,8 +139,9 @@ static uint64_t rely_nap_ns(uint64_t part_ns)
 }
 
 /*
- * What a peer's pace holds back goes on time if naps end on time, as they do on a simulated fabric, where looking alone
- * moves no time. Where they do not, as with most kernels, waiting is looking. True: it is over, and something may go.
+ * Packets held back by a peer's pace go on time if naps end on time, as on a simulated fabric, where polling alone
+ * moves no time. Where they do not, as with most kernels, the process polls. True: the wait is over, and a packet may
+ * go.
  */
 static bool nap_for_pace(void)
 {
@@ -152,8 +157,8 @@ static bool nap_for_pace(void)
 }
 
 /*
- * For so long nothing can be missed: there is a peer to which nothing leads yet, or any more, or one that has said
- * nothing for a while, or parts of large messages are late, or wait for queue pairs. 0: there is none.
+ * Time in which nothing can be missed: a peer has no way yet, or any more, or is silent for a while, or parts of large
+ * messages are late, or wait for queue pairs. 0: no such reason.
  */
 static uint64_t net_nap_ns(uint64_t now)
 {
@@ -206,8 +211,8 @@ static __attribute__((noinline)) void serve_time(int done, uint64_t now)
 }
 
 /*
- * What is in rings comes first. They are looked at again after each completion queue, since looking there has taken a
- * while, and before this counts as an idle look, which costs more.
+ * Rings come first. They are polled again after each completion queue, because polling there has taken a while, and
+ * before the poll counts as idle, which costs more.
  */
 static int poll_rings(void)
 {
@@ -234,7 +239,7 @@ static __attribute__((noinline)) int serve_net(int done)
     if (!done && !mr_channel_idle)
         mr_net.idle_ns = now;
     if (timed && !done && nap_while_waiting(now)) {
-        done = mr_verbs_poll(); /* what has come meanwhile is not overdue */
+        done = mr_verbs_poll(); /* arrivals of the meantime are not overdue */
         now = mr_clock_ns();
     }
     if (!done)

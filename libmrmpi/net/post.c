@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * The way down of a packet: over which subchannel and link, if there is room, and what waits in the peer's window if
- * there is none.
- */
+/* The way down of a packet: the choice of subchannel and link, if there is room, and the peer's window otherwise. */
 #include <errno.h>
 
 #include "libmrmpi/base/base.h"
@@ -24,8 +21,8 @@ static int post_on_link(struct mr_peer *p, struct mr_link *l, struct mr_packet *
 }
 
 /*
- * The peer lets a packet come now. If not, it waits with all others. Where there is a pace no more is under way than
- * keeps a link busy: the pace may go down, and what has been posted cannot be taken back.
+ * Returns true if the peer's rate limit allows another packet. If not, the packet waits with all others. With a pace,
+ * only as much is under way as keeps a link busy: the pace may go down, and posts cannot be taken back.
  */
 static bool peer_pace_lets(struct mr_pace *pace, const struct mr_link *l, size_t len)
 {
@@ -44,8 +41,8 @@ static bool peer_pace_lets(struct mr_pace *pace, const struct mr_link *l, size_t
 }
 
 /*
- * The same on the link of its level, or, beyond the ahead budget or what the peer grants, or with more messages than
- * the class's share of the adapter, or if it has no room, on that of packets which go with the bulk.
+ * Posts on the link of its level, if the ahead budget, the peer's grant and the class's share of the adapter allow, and
+ * the link has room; else on the link of packets sent with the bulk.
  */
 static int post_by_level(struct mr_peer *p, struct mr_sub *sub, enum mr_level level, struct mr_packet *k)
 {
@@ -55,7 +52,7 @@ static int post_by_level(struct mr_peer *p, struct mr_sub *sub, enum mr_level le
 
     if (level == MR_LEVEL_BULK)
         return post_on_link(p, sub->level[level], k);
-    /* the adapter's bucket first: it owes no more than it has room for, so it must be filled while others are empty */
+    /* the adapter's bucket first: it owes no more than its room, so it must be filled while others are empty */
     if (sub->level[level] != behind && mr_bucket_lets(&mr_net.adapter[rail], k->payload) &&
         (!p->granted || mr_bucket_lets(&p->granted[level], k->payload)) && mr_may_go_ahead(sub, level, k->payload)) {
         err = post_on_link(p, sub->level[level], k);
@@ -76,7 +73,7 @@ static int post_by_level(struct mr_peer *p, struct mr_sub *sub, enum mr_level le
     return err;
 }
 
-/* The same, at the pace that the peer gives, if it gives one. */
+/* The same, at the pace granted by the peer, if any. */
 static int post_ahead(struct mr_peer *p, struct mr_sub *sub, enum mr_level level, struct mr_packet *k)
 {
     int err;
@@ -89,14 +86,14 @@ static int post_ahead(struct mr_peer *p, struct mr_sub *sub, enum mr_level level
     return err;
 }
 
-/* Where there are limits on what goes ahead, or links that lose packets. */
+/* With limits on traffic ahead of the bulk, or lossy links. */
 static __attribute__((noinline)) int post_with_care(struct mr_peer *p, struct mr_sub *sub, enum mr_level level,
                                                     struct mr_packet *k)
 {
     return mr_peers.ahead_limited ? post_ahead(p, sub, level, k) : post_on_link(p, sub->level[level], k);
 }
 
-/* One of the packets that a message is cut into. */
+/* A packet of a message cut into packets. */
 static enum mr_level level_of_part(const struct mr_packet *k)
 {
     unsigned flags = mr_wire_flags(k->data) & MR_VC_FLAGS_PREFIX;
@@ -109,9 +106,9 @@ static enum mr_level level_of_part(const struct mr_packet *k)
 }
 
 /*
- * The second choice: where there are rules, what a packet is says which subchannels are excluded, and at first all are,
- * so that the fast path knows nothing of rules. Else rails that are taken only if the near ones have no room. 0: there
- * is no second choice, or this was it.
+ * The second choice: with rules, the packet's properties decide the excluded subchannels, and at first all are
+ * excluded, so the fast path knows nothing of rules. Otherwise, rails taken only if the near ones have no room. 0: no
+ * second choice, or this was it.
  */
 #define SECOND_CHOICE (1ull << 32)
 static __attribute__((noinline)) uint64_t choose_others(const struct mr_peer *p, const struct mr_packet *k,
@@ -127,8 +124,8 @@ static __attribute__((noinline)) uint64_t choose_others(const struct mr_peer *p,
 }
 
 /*
- * The link has no room, and no other one would be sooner; or whether it has none is not known before the next look at
- * its completions. Where there are limits it may be these that say no.
+ * The link has no room, and no other link would be sooner; or its room is unknown before the next poll of its
+ * completions. With limits, these may be the reason.
  */
 static __attribute__((noinline)) bool waits_for(struct mr_peer *p, unsigned i, struct mr_link *l, uint32_t excluded,
                                                 size_t len)
@@ -140,8 +137,8 @@ static __attribute__((noinline)) bool waits_for(struct mr_peer *p, unsigned i, s
 }
 
 /*
- * Excluded for a packet with a loan: rails whose devices do not know the memory. If no other is up the payload is
- * copied behind the header, and any will do.
+ * Excluded for a zero-copy packet: rails whose devices do not know the memory. If no other rail is open, the payload is
+ * copied behind the header, and any rail will do.
  */
 static __attribute__((noinline)) uint32_t excluded_for_zsend(const struct mr_peer *p, struct mr_packet *k)
 {
@@ -159,7 +156,7 @@ static __attribute__((noinline)) uint32_t excluded_for_zsend(const struct mr_pee
     return up ? without : 0;
 }
 
-/* Over the subchannel whose turn it is, of those that have room. -EAGAIN: none has. */
+/* Over the subchannel in turn, among those with room. -EAGAIN: none has room. */
 static int post_packet(struct mr_peer *p, struct mr_packet *k)
 {
     enum mr_level level = MR_LEVEL_SMALL;
@@ -200,7 +197,7 @@ static int post_packet(struct mr_peer *p, struct mr_packet *k)
     }
 }
 
-/* Posts what waits, as far as there is room. */
+/* Posts waiting packets, as far as there is room. */
 void mr_net_push(struct mr_peer *p)
 {
     struct mr_kept *k;
@@ -241,7 +238,7 @@ int mr_net_reserve(struct mr_vc *vc, unsigned packets)
     return err ? err : mr_window_make_room(&p->out, packets);
 }
 
-/* Its number is that of the next packet. 0 or -ENOMEM: it is free again. */
+/* Its number is that of the next packet. 0 or -ENOMEM: the packet is free again. */
 static inline int number_packet(struct mr_peer *p, struct mr_packet *k)
 {
     if (unlikely(mr_window_push(&p->out, &k->kept))) {
@@ -261,7 +258,7 @@ static inline void post_in_turn(struct mr_peer *p, struct mr_packet *k)
     mr_peer_backlog(p);
 }
 
-/* It waits in the window until it has gone. */
+/* The packet waits in the window until posted. */
 static __attribute__((noinline)) int send_in_turn(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload,
                                                   size_t len)
 {
@@ -315,8 +312,8 @@ static __attribute__((noinline)) struct mr_link *take_turn_of_least(struct mr_pe
 }
 
 /*
- * Of several subchannels that are even: which is next takes little to know. It has had its turn, even if it has no room
- * now. NULL: that has to be asked.
+ * Of several even subchannels: the next in turn is cheap to find. It has had its turn, even if it has no room now.
+ * NULL: the full choice is needed.
  */
 static __attribute__((noinline)) struct mr_link *take_turn(struct mr_peer *p, size_t len)
 {
@@ -329,7 +326,7 @@ static __attribute__((noinline)) struct mr_link *take_turn(struct mr_peer *p, si
     return p->small[mr_sched_take_turn(&p->packet_turn, p->num_now, len)];
 }
 
-/* A short packet has been posted on a link that confirms packets itself. Nothing waited before it. */
+/* A short packet has been posted on a link that confirms packets itself. Nothing waited before. */
 static inline void note_short_posted(struct mr_peer *p, struct mr_packet *k, const struct mr_link *l)
 {
     mr_window_post(&p->out, &k->kept, l->index);
@@ -351,7 +348,7 @@ static __attribute__((noinline)) bool post_as_asked(struct mr_peer *p, struct mr
     return true;
 }
 
-/* To a peer for which vc->fast_below is set: whose turn it is decides alone. */
+/* To a peer with vc->fast_below set: only the turn decides. */
 bool mr_net_send_short(struct mr_vc *vc, const void *payload, size_t len, int rank, int tag, uint32_t ctx)
 {
     struct mr_peer *p = vc->data;
@@ -361,7 +358,7 @@ bool mr_net_send_short(struct mr_vc *vc, const void *payload, size_t len, int ra
 
     if (unlikely(!k))
         return false;
-    hdr = (struct mr_hdr *)k->data; /* the first MR_WIRE_MIN bytes of it */
+    hdr = (struct mr_hdr *)k->data; /* its first MR_WIRE_MIN bytes */
     hdr->kind = MR_VC_KIND_EAGER;
     hdr->flags = hdr->form = 0;
     mr_vc_number(vc, hdr);
@@ -400,7 +397,7 @@ static bool send_as_short(struct mr_peer *p, const struct mr_hdr *hdr, const voi
     return true;
 }
 
-/* What is refused goes the other way: there it is seen why. */
+/* A packet refused here takes the general path, which finds the reason. */
 int mr_net_send(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len)
 {
     struct mr_peer *p = vc->data;
@@ -411,7 +408,7 @@ int mr_net_send(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload,
     return send_in_turn(vc, hdr, payload, len);
 }
 
-/* The payload is made in the packet. A short one is made elsewhere first: to copy that costs less than to ask. */
+/* The payload is made in the packet. A short payload is made elsewhere first: copying costs less than the check. */
 int mr_net_send_made(struct mr_vc *vc, const struct mr_hdr *hdr, size_t len, void *scratch, mr_vc_make_fn *make,
                      const void *what)
 {
@@ -454,7 +451,7 @@ static void end_zsend(const struct mr_zsend_from *zsend)
     mr_vc_up.zsend_done(zsend->zsender);
 }
 
-/* Posts a packet whose payload stays in the memory. 1 or -ENOMEM: nothing has happened. */
+/* Posts a packet whose payload stays in the program's memory. 1 or -ENOMEM: nothing has happened. */
 static int post_loan(struct mr_peer *p, const struct mr_hdr *hdr, const struct mr_zsend_from *zsend, size_t len)
 {
     struct mr_packet *k = mr_packet_make(hdr, NULL, len);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How fast this process may send ahead of the bulk and read, by what fabricd gives for each rail; it may change. */
+/*
+ * This process's rates of traffic ahead of the bulk and of reads, from fabricd's values for each rail; they may change.
+ */
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/launch/launch.h"
 #include "libmrmpi/net/internal.h"
@@ -41,7 +43,7 @@ static size_t reads_under_way(const struct mr_rail *rail)
     return parts * MR_PACE_LONG;
 }
 
-/* As fabricd says of each rail at present. What is under way when a limit comes is the first to keep to it. */
+/* fabricd's present values for each rail. Traffic under way when a limit comes is the first to count against it. */
 void mr_rates_take_paces(uint64_t now_ns)
 {
     bool before = mr_peers.paced;

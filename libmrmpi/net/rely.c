@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Packets over links that lose them. What the peer has to know of its packets goes with ours, or, after a while, in a
- * ACK of its own; what it does not acknowledge in time is sent again. The rules are reliable/'s. Here is where ACKs
- * lie in packets, how much may be under way, and who looks at the clock: the progress engine, before it polls. Sending
- * and receiving do not: what has gone or come gets its time then, when most programs wait for an answer anyway. A peer
- * to which and from which only native links lead is not concerned (mr_peer.has_lossy_link).
+ * Packets over lossy links. ACKs for the peer's packets go with ours, or, after a while, in a packet of their own;
+ * packets not acknowledged in time are sent again. The rules are those of reliable/. Here are the place of ACKs in
+ * packets, the limit of packets under way, and the reading of the clock: by the progress engine, before it polls.
+ * Sending and receiving do not read the clock: traffic gets its time then, when most programs wait for an answer
+ * anyway. Peers with native links only, in both directions, are not concerned (mr_peer.has_lossy_link).
  */
 #include "libmrmpi/net/internal.h"
 
@@ -19,13 +19,13 @@
 
 #define ACK_EVERY    32  /* packets without an ACK, at most */
 #define FLIGHT_FIRST 8   /* packets under way on lossy links before the peer has said how many may be */
-#define FLIGHT_MAX   256 /* and whatever it says */
+#define FLIGHT_MAX   256 /* whatever the grant */
 #define GRANT_LEAST  4
-#define LOOK_NS      200000 /* who has not looked at the network for so long does not know when a packet came */
+#define LOOK_NS      200000 /* without a poll for this time, the arrival time of a packet is unknown */
 #define SAMPLE_NS    50000  /* between two samples of the round-trip time, for which the clock is read */
 #define SILENT_NS    60000000000ull
 
-/* ---- who is concerned -------------------------------------------------------------------------------------------- */
+/* ---- peers concerned --------------------------------------------------------------------------------------------- */
 
 /* Does a link from this peer have receive buffers of its own, and so only a few? */
 static bool has_own_buffers(const struct mr_peer *p)
@@ -65,7 +65,7 @@ static unsigned allowed_flight(const struct mr_peer *p)
     return packets < GRANT_LEAST ? GRANT_LEAST : packets < FLIGHT_MAX ? packets : FLIGHT_MAX;
 }
 
-/* Who may send little hears often. */
+/* Senders with a small allowance hear often. */
 static unsigned ack_interval(unsigned allowed)
 {
     return allowed < 2 * ACK_EVERY ? allowed / 2 : ACK_EVERY;
@@ -85,7 +85,7 @@ void mr_rely_begin(struct mr_peer *p)
     p->heard_ns = mr_clock_ns();
     mr_ack_init(&mr_net_of(p)->in, mr_vc_received(p->vc), mr_rtt_ack_delay(MR_WINDOW_TIMEOUT_MIN_NS),
                 ack_interval(most), most);
-    mr_ack_hasten(&mr_net_of(p)->in); /* it has to hear what it is granted */
+    mr_ack_hasten(&mr_net_of(p)->in); /* must learn its grant */
 }
 
 /* Others have come, or gone, with whom the buffers are shared. */
@@ -100,7 +100,7 @@ static void renew_flight(struct mr_peer *p)
     mr_ack_set_flight(&mr_net_of(p)->in, ack_interval(most), most, mr_net.looked_ns);
 }
 
-/* What waits in p's window has become more or less. */
+/* The number of packets waiting in p's window has changed. */
 static void count_waiting(struct mr_peer *p, unsigned before)
 {
     mr_channel_waiting += mr_window_waiting(&p->out) - before;
@@ -110,7 +110,7 @@ static void count_waiting(struct mr_peer *p, unsigned before)
 
 /* ---- sending ----------------------------------------------------------------------------------------------------- */
 
-/* The ACK that is owed goes behind the packet. */
+/* Adds the owed ACK behind the packet. */
 static void add_ack(struct mr_peer *p, struct mr_packet *k, const struct mr_link *l)
 {
     unsigned flags = l->native ? 0 : MR_WIRE_WANTS;
@@ -140,7 +140,7 @@ static int send_dressed(struct mr_peer *p, struct mr_link *l, struct mr_packet *
     return err;
 }
 
-/* The adapter may still read the bytes of an earlier posting, which must not change under it. */
+/* The adapter may still read the bytes of an earlier post, which must not change. */
 static int send_packet_copy(struct mr_peer *p, struct mr_link *l, struct mr_packet *k)
 {
     struct mr_packet *copy = mr_packet_copy(k);
@@ -186,7 +186,7 @@ int mr_rely_send(struct mr_peer *p, struct mr_link *l, struct mr_packet *k)
 
 /* ---- ACKs of their own ------------------------------------------------------------------------------------------ */
 
-/* It has no number, and is not sent again: what follows from its loss brings the next. */
+/* An ACK packet has no number, and is not sent again: the consequences of its loss bring the next. */
 static bool post_ack(struct mr_peer *p, struct mr_link *l, struct mr_packet *k)
 {
     add_ack(p, k, l);
@@ -219,8 +219,8 @@ static void send_ack(struct mr_peer *p)
 /* ---- receiving --------------------------------------------------------------------------------------------------- */
 
 /*
- * Did an ACK that has been found now come just now, and is there a use for a sample? Then *now_ns is the time. After a
- * time-out any sample is of use: it ends the doubling.
+ * True if the present ACK came just now, and a sample is useful. Then *now_ns is the time. After a time-out any sample
+ * is useful: it ends the doubling.
  */
 static bool wants_sample(struct mr_peer *p, uint64_t *now_ns)
 {
@@ -274,8 +274,8 @@ void mr_rely_arrived(struct mr_hdr *hdr, const void *payload, size_t len)
 /* ---- time -------------------------------------------------------------------------------------------------------- */
 
 /*
- * Packets on some links of this subchannel have timed out, perhaps. An adapter that is still trying, which takes it
- * seconds if a NAK was lost, is not given up for that: whether the way is silent is conn/silence.c's to say.
+ * Packets on links of this subchannel may have timed out. An adapter that is still trying, which takes seconds after a
+ * lost NAK, is not given up for this: conn/silence.c decides whether the way is silent.
  */
 static void judge_timeouts(struct mr_sub *sub, uint64_t now_ns)
 {
@@ -314,7 +314,7 @@ static void expire_packets(struct mr_peer *p, uint64_t now_ns)
             judge_timeouts(&p->sub[i], now_ns);
 }
 
-/* A peer that computes says nothing, either: that it is gone, nobody here can know. */
+/* A computing peer is silent, too: its death cannot be known here. */
 static void warn_of_silence(struct mr_peer *p, uint64_t now_ns)
 {
     if (!p->out.probing || now_ns - p->heard_ns < SILENT_NS)

@@ -64,7 +64,7 @@ static void withdraw_ring(struct mr_sub *sub)
         mr_ring_withdraw(link_of(sub));
 }
 
-/* What is there becomes what shall be. */
+/* Makes the present rings equal to the wanted ones. */
 static void adjust_rings(struct mr_peer *p)
 {
     for (unsigned i = 0; i < p->num_subs; i++) {
@@ -82,7 +82,7 @@ static void adjust_rings(struct mr_peer *p)
 /* ---- budget ------------------------------------------------------------------------------------------------------ */
 
 struct holders {
-    unsigned held, wanted; /* peers with rings, those that shall keep them */
+    unsigned held, wanted; /* peers with rings, and peers that shall keep them */
     struct mr_peer *least, *best;
 };
 
@@ -135,7 +135,7 @@ static void give_rings(struct mr_peer *p, const struct holders *h)
     mr_log(MR_LOG_DEBUG, "rank %d on %s writes into a ring from now on", p->rank, p->address->host);
 }
 
-/* One of those that deserve one has it, or somebody else's goes for it. False: no more can be done. */
+/* Gives a ring to a deserving peer, or withdraws another's for it. False: nothing more can be done. */
 static bool give_rings_to_one(void)
 {
     struct holders h = find_ring_holders();
@@ -234,7 +234,7 @@ bool mr_rings_control(struct mr_peer *p, const struct mr_hdr *hdr, const void *p
     }
     memcpy(&what, payload, sizeof what);
     if (mr_sub_tag(sub, sub->generation) != mr_sub_tag(sub, mr_tag_generation(tag)))
-        return true; /* of one that has broken */
+        return true; /* of a broken subchannel */
     take_ring_control(sub, (enum ring_control)hdr->rank, &what);
     return true;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a peer can be sent: how long packets are, how many of them a message may be, what goes by RDMA. */
+/* Limits for messages to a peer: the length of packets, the most packets of a message, and RDMA. */
 #include <errno.h>
 
 #include "libmrmpi/base/base.h"
@@ -15,7 +15,7 @@ static unsigned rail_rate(const struct mr_rail_addr *a)
     return (unsigned)(mr_ahead_rate(a->rate_mbps, 1, 1) / 1000000);
 }
 
-/* Rails that carry large messages: how many there are at the end that has fewer, and what they carry, in MB/s. */
+/* Rails for large messages: their number at the end with fewer, and their rates, in MB/s. */
 struct strength {
     unsigned num, all, best;
     bool alike;
@@ -63,10 +63,10 @@ static bool rails_are_alike(void)
 }
 
 /*
- * Reading takes that every rail can: a message is cut over all. The peer sees to its own. It spares the sender's answer
- * to who is ready, which the adapter gives instead; what it costs, one more packet after the data, shows only on the
- * InfiniBand adapters of old, whose bus goes one way at a time. Short reads do not outrun copies where one of them may
- * have to wait for a slow rail: of unequal ones only the fast has a key then (mr_bulk_one_suffices).
+ * Use RDMA read only if every rail supports it, because a message is cut over all. The peer checks its own rails. A
+ * read saves the CTS, whose work the adapter does; its cost, one more packet after the data, shows only on old
+ * InfiniBand adapters, whose bus goes one way at a time. Short reads are not faster than copies if one of them may wait
+ * for a slow rail: of unequal rails only the fast ones have a key then (mr_bulk_one_suffices).
  */
 unsigned mr_net_find_caps(void)
 {
@@ -101,8 +101,8 @@ static size_t find_eager_max(int rank)
 }
 
 /*
- * None, where there is more to ask than whose turn it is: rules, links that lose packets, limits on what goes ahead. A
- * message that is one short packet, of the level of small ones.
+ * The limit of the fast path: 0 if more than the turn must be checked: rules, lossy links, limits on traffic ahead of
+ * the bulk. Otherwise a message of one short packet, of the level of small messages.
  */
 void mr_net_renew_short(struct mr_peer *p)
 {
@@ -124,8 +124,8 @@ void mr_net_renew_shorts(void)
 }
 
 /*
- * Unequal rails: a few messages that are not cut go over the fastest. If the slower ones carry more than a quarter of
- * all that is more than heads and tails would save.
+ * Unequal rails: a few uncut messages go over the fastest. If the slower rails carry more than a quarter of all, this
+ * is more than eager prefixes and bounce buffers would save.
  */
 unsigned mr_net_rate(const struct mr_vc *vc, size_t len, uint32_t without, size_t *whole)
 {
@@ -144,7 +144,7 @@ unsigned mr_net_rate(const struct mr_vc *vc, size_t len, uint32_t without, size_
     return s.num * s.best;
 }
 
-/* Long messages in pieces that are one datagram each. */
+/* Long messages in pieces of one datagram each. */
 static size_t find_packet_max(size_t eager_max)
 {
     size_t least = eager_max;
@@ -175,9 +175,9 @@ void mr_net_sizes(struct mr_vc *vc)
 }
 
 /*
- * What both have. Until the address has come: what we have, the peer looks again; but for messages that are only
- * offered because it has not come. They would have memory registered, the program's stack perhaps, which a forked child
- * then lacks.
+ * Capabilities of both ends. Until the address has come: ours, and the peer checks again; except for messages that are
+ * only offered because the address is missing: they would have memory registered, the program's stack perhaps, which a
+ * forked child then lacks.
  */
 unsigned mr_net_caps(int rank, size_t len)
 {
@@ -193,7 +193,7 @@ unsigned mr_net_caps(int rank, size_t len)
     if (p && mr_peers.rationed && !mr_budget_rdma(p))
         return datagrams;
     if (mr_net.by_ring && mr_kind_is(bulk, MR_IS_RING))
-        return 0; /* they go through its ring, in packets */
+        return 0; /* sent through the ring, in packets */
     if (mr_kind_is(bulk, MR_IS_READING))
         return mr_net.caps | datagrams | (mr_net.caps & MR_VC_READ ? MR_VC_WINDOW | MR_VC_ATTACHED : 0u) |
                (mr_net.caps & MR_VC_READ_FIRST && !mr_peers.paced && !mr_peers.ahead_limited ? MR_VC_WRITE_BACK : 0u);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The channel's beginning and end: settings, fabricd, devices, what the rooms below call when something has come. */
+/* The channel's beginning and end: settings, fabricd, devices, upcalls of lower folders. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -83,7 +83,7 @@ static void ask_fabricd(const struct mr_launch *launch)
 
 void mr_net_finalize(void)
 {
-    while (mr_config.leaks && mr_verbs_poll()) /* so that all that is done has come back */
+    while (mr_config.leaks && mr_verbs_poll()) /* so that all finished requests have come back */
         ;
     mr_net_tell_breaks(mr_clock_ns(), true);
     mr_addresses_close();

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is known of the rails when a packet asks which of them is the next. */
+/* Knowledge about the rails when a packet needs the next one. */
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/net/internal.h"
 
-/* What is under way is known for the time between the last packet and this one, if the completions were taken then. */
+/*
+ * The amount under way is known for the time between the last packet and this one, if the completions were taken then.
+ */
 void mr_net_tell_time(struct mr_peer *p, size_t payload)
 {
     uint64_t since = p->packet_turn.clock;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Cancelling. A receive that has not met its message ends at once. A send asks the receiver for the message: it is
- * under way until the answer comes, even if it was complete.
+ * Cancelling. A receive without a message ends at once. A send asks the receiver for the message: the send is under way
+ * until the answer comes, even if it was complete.
  */
 #include "libmrmpi/p2p/internal.h"
 
@@ -27,9 +27,9 @@ static void withdraw_send(struct mr_request *req)
     } else if (!req->complete && req->proto) {
         mr_rndv_ask_back(req->proto);
     } else if (req->zsends && req->eager_id) {
-        req->recalled = true; /* when it is complete */
+        req->recalled = true; /* once complete */
     } else if (req->complete && req->eager_id && mr_cancel_recall(req)) {
-        req->complete = false; /* it is under way again */
+        req->complete = false; /* under way again */
         req->refs++;
     }
 }
@@ -42,7 +42,10 @@ static void behind_is_complete(struct mr_request *behind, void *arg)
     mr_request_complete(req);
 }
 
-/* The program's request for a buffered send is complete at once; when it asks for the message back it waits for it. */
+/*
+ * The program's request for a buffered send is complete at once; when the program asks for the message back, the
+ * request waits for the message.
+ */
 static void cancel_send(struct mr_request *req)
 {
     struct mr_request *behind = req->behind;
@@ -96,8 +99,8 @@ static void match_wanted(struct mr_match_entry *e, void *arg)
 }
 
 /*
- * Takes an unexpected message (its context, rank and tag are in hdr) out that its sender knows by this id: one that its
- * sender waits for, or (eager) one that it does not wait for. False: there is none any more.
+ * Takes out an unexpected message (its context, rank and tag are in hdr) known to its sender by this id: a message that
+ * its sender waits for, or (eager) one without a wait. False: no longer there.
  */
 static bool surrender_unexpected(struct mr_vc *vc, const struct mr_hdr *hdr, uint64_t id, bool eager)
 {

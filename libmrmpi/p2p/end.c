@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The end: all ranks meet with their messages, not with the launcher's fence, so that each goes on serving the others
- * until the last has come. What a rank sends last (FINs, acknowledgements) must leave before it parts. If others are
- * late they are told that this program sends and receives no more (PARTS): they may wait for it, after an error.
+ * The end: all ranks meet by messages, not by the launcher's fence, so that each serves the others until the last has
+ * come. A rank's last packets (FINs, acknowledgements) must leave before its end. Late ranks are told that this program
+ * sends and receives no more (PARTS): they may wait for this program, after an error.
  *
- * A program may have freed requests for what is still under way. When all have come, nothing new begins, but an offer
- * or its answer may be on its way still. Packets of a pair are in order, so a peer that answers has had all that was
- * sent to it before, and we all that it had sent.
+ * A program may have freed requests for operations still under way. When all have come, nothing new begins, but an
+ * offer or its answer may still be on its way. Packets of a pair are in order, so a peer that answers has had
+ * everything sent before, and this rank has everything that the peer had sent.
  */
 #include <stdlib.h>
 
@@ -41,7 +41,7 @@ void mr_pt2pt_quiesce(void)
 
 /* ---- while others are late --------------------------------------------------------------------------------------- */
 
-/* To those of the node, and those that packets went to, or came from. Once to each. */
+/* To the ranks of the node, and those with packets in either direction. Once to each. */
 static void say_that_we_part(void)
 {
     const struct mr_launch *launch = mr_launch_info();
@@ -71,8 +71,8 @@ static bool has_come(void *arg)
 }
 
 /*
- * A rank that is late may wait for a message of ours, or for a receive, though the program has come here: it is told
- * that neither comes. Peers that we meet meanwhile are told, too.
+ * A late rank may wait for a message of ours, or for a receive, although our program has ended: it is told that neither
+ * comes. Peers met meanwhile are told, too.
  */
 static void await_peer(struct mr_request *req)
 {
@@ -103,9 +103,9 @@ static bool meet_all_ranks(bool any)
     return any;
 }
 
-/* ---- what was freed ---------------------------------------------------------------------------------------------- */
+/* ---- freed operations -------------------------------------------------------------------------------------------- */
 
-/* The ranks of the world to which offers are open, or from which receives still wait for a message. */
+/* The ranks of the world with open offers, or with receives still waiting for a message. */
 struct peers {
     bool *wanted; /* NULL: no memory */
     bool any;
@@ -121,7 +121,7 @@ static void want_source(struct mr_match_entry *e, void *arg)
 {
     const struct mr_request *r = e->owner;
 
-    if (r->ctx == (r->comm->context | MR_CTX_GREETING) || r->given_up) /* no round, nobody waits for it */
+    if (r->ctx == (r->comm->context | MR_CTX_GREETING) || r->given_up) /* no round, without waiters */
         return;
     for (int i = 0; i < r->comm->num_peers; i++)
         if (r->peer == MR_ANY_SOURCE || r->peer == i)
@@ -165,9 +165,9 @@ static void flush_all(const struct peers *p)
 
 static void end_freed(const struct peers *p)
 {
-    flush_all(p); /* what was sent to us, and our offers, are where they belong */
+    flush_all(p); /* messages to us, and our offers, are delivered */
     meet_all_ranks(false);
-    mr_pt2pt_quiesce(); /* what we receive is here, and its answers have left */
+    mr_pt2pt_quiesce(); /* our messages are here, and their answers have left */
     meet_all_ranks(false);
     flush_all(p); /* the answers to our offers are here */
     meet_all_ranks(false);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Giving up what no counterpart will meet. A process that is lost takes part in nothing; a process that has seen an
- * error of one operation may never begin the next one, and may be waited for in it for ever. So collective operations
- * over a communicator that lacks a member wait for nobody (coll/schedule/sched.c, coll/node/wait.c).
+ * Giving up operations without a counterpart. A lost process takes part in nothing. A process that has seen an error of
+ * one operation may never begin the next, while others wait there without end. So collective operations over a
+ * communicator that lacks a member wait for no rank (coll/schedule/sched.c, coll/node/wait.c).
  *
- * A receive that is given up leaves another one in its place, without a buffer, for the message that may still come.
- * Where the receive was announced its peer may be writing into the buffer: RTR_CANCEL ends the announcement, and a
- * message that is taken back at once (mr_flush_peer) shows that the peer has read RTR_CANCEL, and we what it had begun
- * before.
+ * A receive that is given up leaves a receive without a buffer in its place, for the message that may still come. If
+ * the receive was announced, its peer may be writing into the buffer: RTR_CANCEL ends the announcement, and a message
+ * that is taken back at once (mr_flush_peer) shows that the peer has read RTR_CANCEL, and that all its earlier writes
+ * are done.
  */
 #include "libmrmpi/p2p/internal.h"
 
@@ -25,7 +25,7 @@ struct mr_request *mr_flush_peer(int world_rank)
     return req;
 }
 
-/* ---- who is missing ---------------------------------------------------------------------------------------------- */
+/* ---- missing members --------------------------------------------------------------------------------------------- */
 
 static bool has_lost(const struct mr_group *g)
 {
@@ -40,7 +40,7 @@ static bool has_lost(const struct mr_group *g)
 
 bool mr_comm_lacks(const struct mr_comm *comm)
 {
-    struct mr_comm *c = (struct mr_comm *)(comm->whole ? comm->whole : comm); /* what is kept of it is looked up here */
+    struct mr_comm *c = (struct mr_comm *)(comm->whole ? comm->whole : comm); /* looks up the communicator's record */
 
     if (likely(c->losses == mr_pt2pt.num_lost))
         return c->lacks;
@@ -69,7 +69,7 @@ static void end_receive(struct mr_request *req)
     mr_recv_end(req, MR_ERR_PROC_FAILED);
 }
 
-/* The peer does not write any more, unless it has offered the message: then that has met its receive. */
+/* The peer no longer writes, unless it has offered the message: then the offer has met its receive. */
 static void flushed(struct mr_request *flush, void *arg)
 {
     struct mr_request *req = arg;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pt2pt's inside: what its files want of each other, from the lowest to the highest. Each file calls those below it
- * only; what it does for one above is a return value or a function that it is given.
+ * Internal interface of p2p's files, from the lowest to the highest. Each file calls lower files only; work for a
+ * higher file is a return value or a callback.
  */
 #ifndef MRMPI_PT2PT_INTERNAL_H
 #define MRMPI_PT2PT_INTERNAL_H
@@ -11,19 +11,23 @@
 #include "libmrmpi/p2p/rndv/rndv.h"
 
 /* ---- recv.c ---- */
-/* A message has met its receive: what it takes is started or done. */
+/* A message has met its receive: starts or finishes the transfer. */
 void mr_recv_match(struct mr_request *req, struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len);
 void mr_recv_meet(struct mr_request *req, const struct mr_hdr *hdr); /* its first half: the status */
-/* A part of an eager one comes to its place, without what has no room. All of its bytes are there. */
+/* Puts a part of an eager message in its place, without the excess. All of its bytes are there. */
 void mr_recv_fill(struct mr_request *req, size_t at, const void *payload, size_t len);
 void mr_recv_taken(struct mr_request *req, struct mr_vc *vc, const struct mr_hdr *hdr);
-void mr_recv_arrived(struct mr_message *m);                /* one that is whole meets its receive, or is kept */
-void mr_recv_end(struct mr_request *req, enum mr_err err); /* no message has met it, and none that is written can */
-void mr_recv_peer_lost(void);                              /* receives of messages that never come end with an error */
+void mr_recv_arrived(struct mr_message *m); /* a whole message meets its receive, or is kept */
+void mr_recv_end(struct mr_request *req,
+                 enum mr_err err); /* the receive ends: no message has met it, and no written message can */
+void mr_recv_peer_lost(void);      /* receives of messages that never come end with an error */
 /* Of this rank, if it is not here yet: the peer is lost, or parts. */
 bool mr_recv_never_comes(struct mr_comm *comm, int src, uint32_t ctx);
 /* ---- parts.c ---- */
-/* An eager message of more than one packet; hdr as of one that has one. lender: NULL, or it may go by mr_zsend. */
+/*
+ * An eager message of more than one packet; hdr as of a message of one packet. zsender: NULL, or the message may be
+ * sent by mr_zsend.
+ */
 int mr_parts_send(struct mr_vc *vc, struct mr_hdr *hdr, const void *buf, size_t count, const struct mr_type *type,
                   struct mr_request *zsender);
 /* A packet of such a message. False: it is damaged. */
@@ -31,15 +35,17 @@ bool mr_parts_packet(struct mr_vc *vc, const struct mr_hdr *hdr, const void *pay
 void mr_parts_fail_peer(struct mr_vc *vc);
 
 /* ---- send.c ---- */
-int mr_send_progress(void); /* starts held sends for which there is room now; number of them */
+int mr_send_progress(void); /* starts held sends for which there is room now; returns their number */
 /* ---- cancel.c ---- */
 bool mr_cancel_recall(struct mr_request *req); /* asks for an eager message back. False: there is nobody to ask */
 void mr_cancel_asked(struct mr_vc *vc, const struct mr_hdr *hdr); /* CANCEL */
 void mr_cancel_done(struct mr_vc *vc, const struct mr_hdr *hdr);  /* CANCELLED */
 
 /* ---- give_up.c ---- */
-/* A message that is taken back at once: it ends when the peer has answered, which has read all that we sent before, as
- * we have what it sent. NULL: the peer is lost, or there is no memory. */
+/*
+ * A message taken back at once: it ends when the peer has answered; the peer then has read everything sent before, and
+ * we everything the peer sent. NULL: the peer is lost, or there is no memory.
+ */
 struct mr_request *mr_flush_peer(int world_rank);
 
 #endif

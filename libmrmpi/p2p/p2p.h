@@ -24,36 +24,39 @@ struct mr_hdr;
 /* ---- life -------------------------------------------------------------------------------------------------------- */
 
 int mr_pt2pt_init(void); /* opens the rails too: mr_vc_init */
-/* Completes what must be completed and synchronises with all peers: after it nobody needs this process any more. */
+/*
+ * Completes all operations that must complete and synchronises with all peers: afterwards no rank needs this process
+ * any more.
+ */
 void mr_pt2pt_end_together(void);
-void mr_pt2pt_finalize(void); /* after that: nothing is under way */
+void mr_pt2pt_finalize(void); /* afterwards nothing is under way */
 /* Waits until nothing of this process is under way to others; offers that nobody has accepted are not waited for. */
 void mr_pt2pt_quiesce(void);
 
 /* ---- progress (progress/progress.c) ------------------------------------------------------------------------------ */
 
-int mr_progress(void);                    /* one look; number of things done */
-extern MR_OWN unsigned mr_progress_polls; /* so many have been made, of all kinds */
+int mr_progress(void);                    /* one poll; returns the number of things done */
+extern MR_OWN unsigned mr_progress_polls; /* polls made so far, of all kinds */
 /*
- * For a caller that will come again (test, probe): looks at the network until done(arg), which is returned, or until
- * there is nothing to do; a limited number of times. Gives others a chance if it is not done.
+ * For a caller that will come again (test, probe): polls until done(arg), which is returned, or until there is no work;
+ * a limited number of times. Gives others a chance if not done.
  */
 bool mr_progress_try(bool (*done)(void *arg), void *arg);
-void mr_progress_some(void); /* the same, where it takes long to find out what is done */
+void mr_progress_some(void); /* the same, if the result takes long to find out */
 /* Wait politely (spin, yield, sleep) until done(arg); polls the network, gives the lock away in between. */
 void mr_progress_until(bool (*done)(void *arg), void *arg);
-/* One look for a program that is not in an MPI function: nothing of it is called, as an operation of a reduction. */
+/* A poll for a program outside MPI functions: none of its code is called, such as an operation of a reduction. */
 int mr_progress_aside(void);
 
 enum mr_progress_when {
-    MR_PROGRESS_ALWAYS, /* in each look, those aside included */
-    MR_PROGRESS_IN_MPI, /* in none that is aside */
+    MR_PROGRESS_ALWAYS, /* in each poll, including aside */
+    MR_PROGRESS_IN_MPI, /* not aside */
 };
-/* What a room has under way: poll is called, and returns the number of things done, while *pending is not NULL. */
+/* A folder's pending work: poll is called, and returns the number of things done, while *pending is not NULL. */
 void mr_progress_register(enum mr_progress_when when, void *const *pending, int (*poll)(void));
 /*
- * An inquiry: each time that *asked has another value, a waiter that finds nothing to do calls answer once, with the
- * time for which it has found nothing. asked NULL: no inquiries.
+ * An inquiry: each time *asked has another value, an idle waiter calls answer once, with its idle time. asked NULL: no
+ * inquiries.
  */
 void mr_progress_inquiry(const volatile uint32_t *asked, void (*answer)(uint64_t waited_ns));
 
@@ -101,7 +104,7 @@ struct mr_request {
     volatile bool complete; /* written under the lock, read by waiters under the lock */
     bool active;            /* persistent requests: started and not yet completed */
     bool waited : 1;        /* a blocking send's */
-    bool in_burst : 1;      /* a send that counts in burst.h */
+    bool in_burst : 1;      /* a send counted in burst.h */
     bool crowded : 1;       /* a schedule's send: eager messages as this one delay each other */
     bool given_up : 1;      /* nobody waits for it any more: mr_recv_give_up */
     uint8_t nth;            /* of a schedule's messages (mr_isend_nth); 0: it has no number */
@@ -126,14 +129,14 @@ struct mr_request {
     uint8_t protocol;               /* whether there may be some: enum mr_send_protocol */
     bool ended : 1, recalled : 1;   /* when there are none any more it is complete; is to be cancelled */
     struct mr_request *next, *prev; /* next: pt2pt's pool while free; else its user's */
-    struct mr_rndv *proto;          /* state of a transfer that takes more than one packet */
+    struct mr_rndv *proto;          /* state of a transfer of more than one packet */
     union {
         struct mr_match_entry match; /* receives: in the posted queue */
         struct {
-            uint64_t eager_id;         /* a send that was complete at once, which may be cancelled nevertheless: what
-                                          the receiver knows the message by; 0: none. A poison: its error */
-            struct mr_request *behind; /* a buffered send: the message itself, of which a reference is held */
-            struct mr_vc *held_by;     /* a send that waits for room: whose, and its neighbours in that queue */
+            uint64_t eager_id; /* a send complete at once, which may be cancelled nevertheless: the receiver's name of
+                                  the message; 0: none. A poison: its error */
+            struct mr_request *behind; /* a buffered send: the message itself, with a reference held */
+            struct mr_vc *held_by;     /* a send waiting for room: its channel, and its neighbours in that queue */
             struct mr_request *held_next, *held_prev;
         };
     };
@@ -152,7 +155,10 @@ struct mr_request *mr_request_received(const struct mr_status *status);
 struct mr_request *mr_request_get(struct mr_request *r);
 void mr_request_put(struct mr_request *r);
 void mr_request_complete(struct mr_request *r); /* sets complete, wakes waiters, calls on_complete */
-/* Until nothing is under way on c: neither what the program waits for nor what it has freed; the caller holds c. */
+/*
+ * Waits until nothing is under way on c: neither operations that the program waits for nor freed ones; the caller holds
+ * c.
+ */
 void mr_request_wait_for(const struct mr_comm *c);
 
 enum mr_err mr_wait(struct mr_request *req); /* until complete; the error is in req->status */
@@ -166,20 +172,19 @@ enum mr_err mr_isend(const void *buf, size_t count, struct mr_type *type, int de
 enum mr_err mr_irecv(void *buf, size_t count, struct mr_type *type, int src, int tag, struct mr_comm *comm,
                      uint32_t ctx, struct mr_request **req);
 /*
- * Messages of a collective's schedule have a number among those of the operation from one rank to another, from 1, the
- * same on both. As mr_isend, of such a message; and a receive that has been posted for one, for which its program
- * waits, as the sender's does: it is announced, so that the sender may write without asking (p2p/rndv/rtr.c). all:
- * bytes of such messages that a rank of the operation sends or receives at a time, at most, or 0: it is little, or not
- * known.
+ * Messages of a collective's schedule are numbered among those of the operation from one rank to another, from 1, the
+ * same on both sides. Like mr_isend, for such a message; and a posted receive for one, in whose operation its program
+ * waits, as the sender's does: it is announced, so that the sender may write without asking (p2p/rndv/rtr.c). all: most
+ * bytes of such messages that a rank of the operation sends or receives at a time, or 0: little, or unknown.
  */
 enum mr_err mr_isend_nth(const void *buf, size_t count, struct mr_type *type, int dest, int tag, struct mr_comm *comm,
                          uint32_t ctx, uint8_t nth, size_t all, struct mr_request **req);
 void mr_recv_announce(struct mr_request *req, uint8_t nth, size_t all);
-/* All of this memory is sent to ranks, or filled by them, of whom this is one. True: it is registered, and worth it. */
+/* All of this memory is sent to ranks, or filled by them, including this rank. True: registered, and worth it. */
 bool mr_pt2pt_keep(struct mr_comm *comm, int peer, const void *buf, size_t len, bool filled);
 /*
- * Those that are complete when the function returns, without a request: a short message has been sent, or one that had
- * come is here. False: nothing has happened. *id: what mr_request_sent wants of a send; *status: a receive's.
+ * Operations complete at the return, without a request: a short message was sent, or a message that had come was
+ * received. False: nothing has happened. *id: for mr_request_sent, of a send; *status: a receive's.
  */
 bool mr_isend_now(const void *buf, size_t count, struct mr_type *type, int dest, int tag, struct mr_comm *comm,
                   uint32_t ctx, uint64_t *id);
@@ -189,7 +194,7 @@ bool mr_irecv_now(void *buf, size_t count, struct mr_type *type, int src, int ta
 bool mr_send_leaves(const struct mr_request *req);
 /* Do any packets or sends of this process wait for room? */
 bool mr_sends_wait(void);
-/* Instead of a collective's message: the receive that it meets ends with this error. */
+/* In place of a collective's message: the matching receive ends with this error. */
 enum mr_err mr_isend_poison(enum mr_err why, int dest, int tag, struct mr_comm *comm, uint32_t ctx,
                             struct mr_request **req);
 /* Blocking forms with their short cuts (no request is made for a small send or an already arrived message). */
@@ -209,8 +214,8 @@ enum mr_err mr_mprobe(int src, int tag, struct mr_comm *comm, uint32_t ctx, stru
 struct mr_message *mr_improbe(int src, int tag, struct mr_comm *comm, uint32_t ctx, struct mr_status *status);
 enum mr_err mr_imrecv(void *buf, size_t count, struct mr_type *type, struct mr_message *msg, struct mr_request **req);
 /*
- * Receives that have not matched end at once. A send goes back to being under way until the receiver has said whether
- * it still had the message; one that is complete because its data left at once may be asked back too.
+ * Unmatched receives end at once. A send is under way again until the receiver has said whether it still had the
+ * message; a send that was complete at once may be taken back too.
  */
 enum mr_err mr_cancel(struct mr_request *req);
 
@@ -221,7 +226,7 @@ void mr_derived_finalize(void);
 
 /* Both under one request, whose status is the receive's. The second sends and receives in the same buffer. */
 struct mr_message_args {
-    const void *buf; /* a receive writes to it */
+    const void *buf; /* a receive writes there */
     size_t count;
     struct mr_type *type;
     int peer, tag;
@@ -249,7 +254,7 @@ enum mr_err mr_part_start(struct mr_part *p, struct mr_request **req);
 int mr_part_count(const struct mr_part *p); /* partitions */
 bool mr_part_is_send(const struct mr_part *p);
 enum mr_err mr_part_ready(struct mr_part *p, int partition);
-bool mr_part_arrived(struct mr_part *p, int partition); /* true while it is not under way */
+bool mr_part_arrived(struct mr_part *p, int partition); /* true while not under way */
 
 /*
  * Attached buffers (bsend.c). A buffered send takes its bytes + MR_BSEND_OVERHEAD at most of the buffer of its
@@ -265,7 +270,7 @@ struct mr_buffer {
 };
 extern struct mr_bsend *mr_bsend_process;
 enum mr_err mr_buffer_attach(struct mr_bsend **slot, struct mr_buffer buffer);
-struct mr_buffer mr_buffer_detach(struct mr_bsend **slot); /* what was attached; nothing: of 0 bytes */
+struct mr_buffer mr_buffer_detach(struct mr_bsend **slot); /* the attached buffer; none: of 0 bytes */
 void mr_buffer_flush(struct mr_bsend **slot);
 /* Complete when the messages that are in the buffer now are gone. */
 enum mr_err mr_buffer_iflush(struct mr_bsend **slot, struct mr_request **req);
@@ -273,14 +278,14 @@ enum mr_err mr_bsend(const void *buf, size_t count, struct mr_type *type, int de
                      uint32_t ctx);
 enum mr_err mr_ibsend(const void *buf, size_t count, struct mr_type *type, int dest, int tag, struct mr_comm *comm,
                       uint32_t ctx, struct mr_request **req);
-/* Let go of messages in buffers that are gone. They refer to their communicators until then. */
+/* Releases messages in detached buffers. They refer to their communicators until then. */
 void mr_bsend_reap(void);
 
 /* ---- inquiries, and the end of processes ------------------------------------------------------------------------- */
 
 /*
- * For inquiries (pending.c): receives that no message has met, sends whose message no receive has met or that wait for
- * room, and messages that have come and no receive takes. ctx names the communicator; comm is NULL for a message.
+ * For inquiries (pending.c): receives without a message, sends without a receive or waiting for room, and messages
+ * without a receive. ctx names the communicator; comm is NULL for a message.
  */
 enum mr_pending_kind { MR_PENDING_RECV, MR_PENDING_SEND, MR_PENDING_MESSAGE };
 struct mr_pending {
@@ -301,15 +306,15 @@ struct mr_unreceived {
 struct mr_unreceived mr_pt2pt_unreceived(void);
 
 /*
- * A receive or send of a collective operation that cannot succeed any more ends soon, with an error, though its peer is
- * neither lost nor ready: the peer may never begin this operation, since its program has seen an error before. What
- * comes for the receive later is taken, and dropped, so that its sender does not wait for ever. A send that no receive
- * has met is cancelled: it is to be replaced by a poison. Once for each request.
+ * A receive or send of a collective operation that can no longer succeed ends soon, with an error, though its peer is
+ * neither lost nor ready: the peer may never begin this operation, since its program has seen an error before. A later
+ * message for the receive is taken, and dropped, so that its sender does not wait without end. A send without a receive
+ * is cancelled, to be replaced by a poison. Once for each request.
  */
 void mr_give_up(struct mr_request *req);
-/* A member of the communicator, or of the one that it is part of, is lost. */
+/* A member of the communicator, or of its parent, is lost. */
 bool mr_comm_lacks(const struct mr_comm *c);
-/* The process with this rank in the world has called MPI_Finalize, and all that it had sent before is here. */
+/* The process with this rank in the world has called MPI_Finalize, and all its earlier messages are here. */
 bool mr_peer_parts(int world_rank);
 /* told is called, out of mr_progress(), when a process is lost. */
 void mr_pt2pt_on_loss(void (*told)(void));

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Eager messages of more than one packet. What is a little longer than a packet arrives sooner in several, unasked,
- * than by an offer, a request and an answer; over several rails its packets travel at the same time. To a peer that
- * gives us a pace (conn/route/pace.h) shorter messages are cut, too: then those of several senders mix.
+ * Eager messages of more than one packet. A message a little longer than a packet arrives sooner in several eager
+ * packets than by an offer, a request and an answer; over several rails its packets travel at the same time. To a peer
+ * with a pace for us (conn/route/pace.h), shorter messages are cut, too, so that those of several senders mix.
  *
- * They are EAGER packets whose headers say more bytes than each has (MR_FLAG_PART). They follow each other with no
- * packet of this sender between them, so they need no name: one message comes from each peer at a time. If a receive is
- * posted when the first one comes, all are copied to where it wants them; if not, the message is gathered, and meets
- * receives and probes when it is whole.
+ * The packets are EAGER packets whose headers give more bytes than each has (MR_FLAG_PART). They follow each other
+ * without other packets of this sender between them, so they need no name: one such message comes from each peer at a
+ * time. With a posted receive at the first packet, all are copied to its buffer; otherwise the message is gathered, and
+ * meets receives and probes when whole.
  */
 #include "libmrmpi/base/parts.h"
 #include "libmrmpi/p2p/internal.h"

@@ -62,7 +62,7 @@ enum mr_err mr_probe(int src, int tag, struct mr_comm *comm, uint32_t ctx, struc
     return p.found ? MR_SUCCESS : MR_ERR_PROC_FAILED;
 }
 
-/* Lock held: what the probe has just seen is still there. */
+/* Lock held: the message found by the probe is still there. */
 enum mr_err mr_mprobe(int src, int tag, struct mr_comm *comm, uint32_t ctx, struct mr_message **msg,
                       struct mr_status *status)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The room's state, what comes up from the virtual channels, and the beginning and end of it all. */
+/* The folder's state, upcalls of the virtual channels, beginning and end. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,7 +47,7 @@ static void deliver_answer(struct mr_vc *vc, const struct mr_hdr *hdr, const voi
     }
 }
 
-/* An offer whose head follows it. False: it is damaged. */
+/* An offer followed by its eager prefix. False: damaged. */
 static bool deliver_prefix(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len)
 {
     struct mr_match_entry *e;
@@ -144,10 +144,10 @@ static void free_pt2pt(void)
     memset(&mr_pt2pt, 0, sizeof(mr_pt2pt));
 }
 
-/* Without what the clock takes. The memory is there: pages that are touched first would cost more than the copy. */
+/* Without the clock's own time. The memory is mapped already: first touches of pages would cost more than the copy. */
 static uint64_t time_copy(const void *buf, size_t len)
 {
-    static size_t at; /* not where the last one went, which is near now */
+    static size_t at; /* not the place of the last copy, which is near now */
     uint64_t first, before, took;
 
     if (!at)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Receives: posting, meeting messages, and keeping those that nobody has asked for yet. */
+/* Receives: posting, meeting messages, and keeping messages without a receive. */
 #include "libmrmpi/base/copy.h"
 #include "libmrmpi/base/lock.h"
 #include "libmrmpi/channel/channel.h"
@@ -72,7 +72,7 @@ static inline void take_eager(struct mr_request *req, struct mr_vc *vc, const st
     eager_taken(req, vc, hdr);
 }
 
-/* So many bytes end with a piece of an element, which can only come of types that do not match. */
+/* True if this number of bytes ends with a piece of an element, which proves that the types do not match. */
 static __attribute__((noinline)) bool has_piece(const struct mr_type *type, size_t bytes)
 {
     size_t grain = mr_config.check_args ? mr_type_grain(type) : 0;
@@ -126,7 +126,7 @@ void mr_recv_match(struct mr_request *req, struct mr_vc *vc, const struct mr_hdr
         mr_rndv_accept(req, vc, hdr, payload, len);
 }
 
-/* One that was kept, where it lies. */
+/* A kept message, in its place. */
 static void match_kept(struct mr_request *req, struct mr_message *m)
 {
     size_t at = 0;
@@ -136,7 +136,7 @@ static void match_kept(struct mr_request *req, struct mr_message *m)
         mr_message_free(m);
         return;
     }
-    mr_recv_meet(req, &m->hdr); /* it is eager, in parts */
+    mr_recv_meet(req, &m->hdr); /* eager, in parts */
     for (const struct mr_lent *lent = m->lent; lent; lent = lent->next) {
         mr_recv_fill(req, at, lent->payload, lent->len);
         at += lent->len;
@@ -157,7 +157,7 @@ void mr_recv_arrived(struct mr_message *m)
         mr_message_insert(m);
 }
 
-/* The peer is lost, or its program has called MPI_Finalize; all that it had sent before has come. */
+/* The peer is lost, or its program has called MPI_Finalize; all its earlier messages have come. */
 static bool sends_no_more(int world_rank, uint32_t ctx)
 {
     struct mr_vc *vc = mr_vc_known_peer(world_rank);
@@ -174,7 +174,7 @@ static bool anybody_left(struct mr_comm *comm, uint32_t ctx)
     return false;
 }
 
-/* What a lost peer had sent before can be received; no more will come. From anybody: until the last one is lost. */
+/* Earlier messages of a lost peer can be received; no more will come. From any source: until the last peer is lost. */
 bool mr_recv_never_comes(struct mr_comm *comm, int src, uint32_t ctx)
 {
     if (!mr_pt2pt.peer_lost)
@@ -186,16 +186,18 @@ bool mr_recv_never_comes(struct mr_comm *comm, int src, uint32_t ctx)
 
 /* ---- taking ------------------------------------------------------------------------------------------------------ */
 
-/* So many are taken out of rings in a row before all that may have come is looked at. */
+/* Messages taken out of rings in a row before a poll of everything else. */
 #define TAKEN_MOST 16
-/* A blocking receive looks so often into its sender's ring, which takes less than a microsecond, before it is posted,
- * unless there is something that it cannot take so. */
+/*
+ * A blocking receive polls its sender's ring this often, in less than a microsecond, before it is posted, unless a
+ * message cannot be taken so.
+ */
 #define TAKE_POLLS 64
 
 /*
- * The next message of a rank of this node may be taken straight out of its ring, if it is the one wanted, as long as no
- * message is kept that came before. Whether a posted receive is meant is for the caller to ask. Returns its sender's
- * channel, or NULL.
+ * The next message of a rank of this node may be taken straight out of its ring, if it is the wanted message, as long
+ * as no earlier message is kept. The caller must check whether a posted receive is meant. Returns its sender's channel,
+ * or NULL.
  */
 static inline struct mr_vc *taken_from(const struct mr_type *type, int src, const struct mr_comm *comm)
 {
@@ -208,10 +210,10 @@ static inline struct mr_vc *taken_from(const struct mr_type *type, int src, cons
 }
 
 /*
- * Messages that a receive would take go to those that are posted and that take them, too: a program that posts many
- * while the messages come has the first of them queued, and the others take theirs without a request. That looks at a
- * line that the sender is about to write to, so some receives pass between two looks, and messages of more than a line
- * are left to who waits for them. False: more are to come for those that are posted.
+ * Messages that a receive would take go to posted receives that take them, too: a program that posts many receives
+ * while the messages come has the first of them queued, and the others take theirs without a request. This check reads
+ * a line that the sender is about to write, so some receives pass between two checks, and messages of more than a line
+ * are left to waiting receives. False: more messages for the posted receives are to come.
  */
 #define SERVED_MOST  40 /* bytes */
 #define SERVED_EVERY 4
@@ -308,7 +310,7 @@ enum mr_err mr_irecv(void *buf, size_t count, struct mr_type *type, int src, int
     return MR_ERR_NO_MEM;
 }
 
-/* The request lives here: nobody knows it once it is complete, and the caller holds communicator and type. */
+/* The request lives here: no other code knows it once complete, and the caller holds communicator and type. */
 enum mr_err mr_recv(void *buf, size_t count, struct mr_type *type, int src, int tag, struct mr_comm *comm, uint32_t ctx,
                     struct mr_status *status)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Sends. A short message goes at once and its send is complete when the function returns; a long one is offered to the
- * receiver (rndv.c), and so is a short one for which there is no credit (flow.h).
+ * Sends. A short message is sent at once and its send is complete at the return; a long message is offered to the
+ * receiver (rndv.c), and so is a short message without credit (flow.h).
  */
 #include <errno.h>
 #include <string.h>
@@ -16,8 +16,8 @@ static __attribute__((noinline)) enum mr_err send_error(struct mr_vc *vc, int er
 }
 
 /*
- * One packet with the whole message, or a few (parts.c); data with holes is packed on the way. lender: they may be sent
- * from its memory; NULL: all is copied. In each caller: the header is made where it is used.
+ * One packet with the whole message, or a few (parts.c); data with holes is packed on the way. zsender: they may be
+ * sent from the program's memory; NULL: all is copied. Inlined in each caller, so the header is made in place.
  */
 static inline __attribute__((always_inline)) enum mr_err send_eager(struct mr_vc *vc, struct mr_hdr *hdr,
                                                                     const void *buf, size_t count, struct mr_type *type,
@@ -49,19 +49,19 @@ static inline struct mr_hdr header(struct mr_comm *comm, uint32_t ctx, int tag, 
 
 static inline bool goes_eagerly(struct mr_vc *vc, size_t bytes)
 {
-    /* the first test alone for what has been sent to before */
+    /* the first test alone for known peers */
     return (bytes <= vc->eager_most || bytes <= mr_vc_eager_most(vc)) && bytes <= MR_SCRATCH &&
            mr_flow_allows(vc, bytes);
 }
 
-/* The channel to the peer, if it is there and the message may be short; NULL: it is asked for elsewhere. */
+/* The channel to the peer, if it exists and the message may take the fast path; NULL: the general path decides. */
 static inline struct mr_vc *fast_path_vc(const struct mr_comm *comm, int dest, enum mr_send_mode mode)
 {
     return dest == MR_PROC_NULL || mode == MR_SEND_SYNCHRONOUS ? NULL
                                                                : mr_vc_known_peer(mr_comm_world_rank(comm, dest));
 }
 
-/* It goes at once and whole, if the channel can: all that could be against it is looked at here. */
+/* True if the message is sent at once and whole, if the channel can: all conditions against this are checked here. */
 static inline bool goes_short(struct mr_vc *vc, size_t bytes, const struct mr_type *type)
 {
     return bytes < vc->fast_below && !mr_channel_waiting && type->contiguous &&
@@ -93,7 +93,7 @@ static __attribute__((noinline)) enum mr_err send_synchronous(struct mr_vc *vc, 
     return err;
 }
 
-/* In place of a message: the error for which there is none. */
+/* In place of a message: the error that prevents it. */
 static enum mr_err send_poison(struct mr_vc *vc, struct mr_hdr *hdr, struct mr_request *req)
 {
     hdr->flags = MR_FLAG_POISON;
@@ -104,13 +104,13 @@ static enum mr_err send_poison(struct mr_vc *vc, struct mr_hdr *hdr, struct mr_r
     return MR_SUCCESS;
 }
 
-/* So that it can be cancelled: its next packet is the message, or the first of it. */
+/* Allows a cancel: the next packet is the message, or its first. */
 static inline void number_eager(struct mr_request *req, const struct mr_vc *vc)
 {
     req->eager_id = mr_eager_id(mr_vc_packets(vc));
 }
 
-/* A message that goes at once, and whose send is complete then, or when it has left the program's memory. */
+/* A message sent at once, whose send is complete then, or when it has left the program's memory. */
 static enum mr_err send_now(struct mr_request *req, struct mr_vc *vc, struct mr_hdr *hdr)
 {
     enum mr_err err;
@@ -130,8 +130,8 @@ static inline bool outruns_copies(struct mr_vc *vc, size_t bytes)
 }
 
 /*
- * Of a nonblocking send, whose message goes eagerly if not. Finds whether it may be sent from the program's memory
- * then, and counts it, if it is the program's and what outlasts the call.
+ * Of a nonblocking send, whose message is sent eagerly otherwise. Decides whether it may be sent zero-copy then, and
+ * counts it, if it is the program's and outlasts the call.
  */
 static bool is_better_read(struct mr_request *req, struct mr_vc *vc, size_t bytes)
 {
@@ -149,7 +149,9 @@ static bool is_better_read(struct mr_request *req, struct mr_vc *vc, size_t byte
     return req->protocol == MR_BURST_OFFER;
 }
 
-/* Of a message whose memory is new: by what its copy would take, and whether others are beside it (alone.h). */
+/*
+ * For a message in new memory: its length weighed by the time of its copy, and by other messages beside it (alone.h).
+ */
 static size_t weighed_length(const struct mr_request *req, struct mr_vc *vc, size_t bytes)
 {
     if (!(mr_vc_caps(vc, bytes) & MR_VC_ONE_OUTRUNS))
@@ -159,8 +161,8 @@ static size_t weighed_length(const struct mr_request *req, struct mr_vc *vc, siz
 }
 
 /*
- * Of a message that does not go eagerly. It is copied, when it is asked for, while its buffer is not worth to be
- * registered; where it only wants credit, as it would have been copied then.
+ * Of a message not sent eagerly. It is copied, when requested, while its buffer is not worth registering; also if it
+ * only lacked credit, as it would have been copied then.
  */
 static bool goes_in_place(const struct mr_request *req, struct mr_vc *vc, size_t bytes)
 {
@@ -174,8 +176,8 @@ static bool goes_in_place(const struct mr_request *req, struct mr_vc *vc, size_t
 }
 
 /*
- * Of what would go eagerly, with others: its receiver is likely to be ready, or will be soon, and then nobody copies
- * it. If not it is sent from the program's memory, where that is registered (mr_pt2pt_keep).
+ * Of a message for eager, with others: its receiver is likely to be ready, or will be soon, and then there is no copy.
+ * Otherwise the message is sent zero-copy, if registered (mr_pt2pt_keep).
  */
 static bool awaits_rtr(struct mr_request *req, struct mr_vc *vc, size_t bytes)
 {
@@ -259,7 +261,7 @@ static struct mr_request *make_send(const void *buf, size_t count, struct mr_typ
     return req;
 }
 
-/* One whose first packets are still sent from its memory goes when they have left. */
+/* A send whose first packets are still posted from its memory ends when they have left. */
 static enum mr_err drop_failed(struct mr_request *req, enum mr_err err)
 {
     req->refs = 1;
@@ -269,7 +271,7 @@ static enum mr_err drop_failed(struct mr_request *req, enum mr_err err)
     return err;
 }
 
-/* The program's, and nothing of it is sent yet. */
+/* The program's, with nothing sent yet. */
 static __attribute__((noinline)) enum mr_err start_persistent_send(struct mr_request *req, struct mr_request **out)
 {
     enum mr_err err = MR_SUCCESS;
@@ -311,7 +313,7 @@ enum mr_err mr_isend(const void *buf, size_t count, struct mr_type *type, int de
         return start_persistent_send(req, out);
     }
     count_short(vc, bytes);
-    req->complete = true; /* nobody has waited for it yet */
+    req->complete = true; /* not waited for yet */
     return MR_SUCCESS;
 }
 

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Keys of memory that is attached to dynamic windows. A region is registered by itself when the first peer asks for its
- * keys, and until it is detached: then those who know them are told, and its registration ends, so that nothing reaches
- * memory that is not attached.
+ * Keys of memory attached to dynamic windows. A region is registered by itself when the first peer requests its keys,
+ * until it is detached: then peers with the keys are told, and its registration ends, so that nothing reaches memory
+ * that is not attached.
  *
- * To detach is local (MPI-4.1 section 12.2.4). A peer may learn by other ways that memory has been attached again, at
- * the same address, before it hears that the old keys are gone. Then the adapter refuses them, and the operation goes
- * another way (direct.c). That costs a connection; so the network is looked at before keys are used, unless that has
- * just been done until all was done that the peer was asked for.
+ * Detaching is local (MPI-4.1 section 12.2.4). A peer may learn by other means that memory has been attached again, at
+ * the same address, before the news that the old keys are gone. Then the adapter refuses them, and the operation is
+ * done by other means (direct.c). This costs a connection; so the network is polled before keys are used, unless this
+ * has just been done to the end of all requests to the peer.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "libmrmpi/rma/internal.h"
 
-/* ---- the origin: what it knows of a peer ------------------------------------------------------------------------- */
+/* ---- the origin: a peer's known regions -------------------------------------------------------------------------- */
 
 struct mr_rma_known {
     uint64_t start, end;
     uint32_t serial;
-    struct mr_remote *remote; /* NULL: it cannot be reached by RDMA */
+    struct mr_remote *remote; /* NULL: not reachable by RDMA */
 };
 
 /* The first one that ends behind addr. */
@@ -159,13 +159,13 @@ void mr_attached_forget(struct mr_rma_peer *p)
     p->room_known = 0;
 }
 
-/* ---- the target: who knows its regions --------------------------------------------------------------------------- */
+/* ---- the target: peers with its keys ----------------------------------------------------------------------------- */
 
 struct mr_rma_exposed {
-    struct mr_region *region; /* NULL: it could not be registered */
+    struct mr_region *region; /* NULL: could not be registered */
     struct mr_remote remote;
     size_t num, room;
-    struct mr_rma_peer *peer[]; /* those that have been told */
+    struct mr_rma_peer *peer[]; /* peers already told */
 };
 
 /* It has been told, or is told now. False: no memory. */

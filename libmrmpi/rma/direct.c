@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What lies in one piece at both ends is written and read by RDMA, striped over the rails, or inside a host by a system
- * call that copies from process to process: the target's processor has nothing to do with it. The keys of a part are
- * asked for when there is a use for them; until they are here operations go in packets. So do those whose memory here
- * is not worth to be registered, but for short writes, whose data goes with the request.
+ * Data in one piece at both ends is written and read by RDMA, striped over the rails, or inside a host by a system call
+ * that copies from process to process: without the target's processor. The keys of a part are requested at their first
+ * use; until they are here operations go in packets. So do operations whose memory here is not worth registering,
+ * except short writes, whose data goes with the request.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 #include "libmrmpi/rma/internal.h"
 
-/* Data that goes with a request, whatever memory it lies in: no longer than any adapter allows. */
+/* Data that goes with a request, from any memory: no longer than any adapter allows. */
 #define INLINE_MOST 128
 
 struct mover {
@@ -19,7 +19,7 @@ struct mover {
     struct mr_rma_peer *p;
     struct mr_rma_job *job;
     struct mover *next; /* of the free ones */
-    /* what it moves of attached memory, and by which keys: that may have to be done anew */
+    /* its data in attached memory, and the keys used: the move may have to be repeated */
     void *buf;
     size_t len;
     uint64_t addr;
@@ -195,7 +195,7 @@ static bool have_keys(struct mr_rma_peer *p)
 }
 
 /*
- * Inside a host two that copy are faster than one. The target of a fence or MPI_Win_post is about to be in an MPI
+ * Inside a host two copying ranks are faster than one. The target of a fence or MPI_Win_post is about to be in an MPI
  * function; that of a lock may compute for long.
  */
 static bool both_copy(const struct mr_rma_peer *p, unsigned caps)
@@ -203,7 +203,7 @@ static bool both_copy(const struct mr_rma_peer *p, unsigned caps)
     return caps & MR_VC_GET && !p->wanted;
 }
 
-/* Where len bytes at addr of p's part are for the adapters. False: they cannot be reached so, or not yet. */
+/* The adapters' address of len bytes at addr of p's part. False: not reachable so, or not yet. */
 static bool find_remote(struct mr_rma_peer *p, uint64_t addr, size_t len, struct mr_remote *there, uint32_t *keys)
 {
     unsigned caps = mr_vc_caps(mr_rma_vc(p->win, p->rank), len);

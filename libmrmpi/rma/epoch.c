@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Epochs (MPI-4.1 section 12.5). What a process may do is in the window's state, and for locks and groups in its peers.
- * Processes of a node see each other's stores through shared memory: each call that synchronizes orders them.
+ * Epochs (MPI-4.1 section 12.5). The permitted operations of a process are in the window's state, and for locks and
+ * groups in its peers. Processes of a node see each other's stores through shared memory: each synchronizing call
+ * orders them.
  */
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -64,8 +65,8 @@ static enum mr_err win_barrier(struct mr_win *w)
 }
 
 /*
- * With NOPRECEDE nothing is to be completed. The barrier stays: what others write after it must not come before what
- * this process has done to its memory. But where a fence only ends nothing and begins nothing, there is nothing to do.
+ * With NOPRECEDE nothing is to be completed. The barrier stays: later writes of others must not come before this
+ * process's own changes of its memory. But a fence that ends nothing and begins nothing has nothing to do.
  */
 enum mr_err mr_win_fence(struct mr_win *w, unsigned assert)
 {
@@ -86,7 +87,7 @@ enum mr_err mr_win_fence(struct mr_win *w, unsigned assert)
 
 /* ---- post, start, complete, wait --------------------------------------------------------------------------------- */
 
-/* The rank in the window of the i-th of g; MR_UNDEFINED: it is not in it. */
+/* The rank in the window of the i-th of g; MR_UNDEFINED: not a member. */
 static int win_rank(const struct mr_win *w, const struct mr_group *g, int i)
 {
     return mr_group_find(w->comm->group, g->world[i]);
@@ -324,8 +325,8 @@ enum mr_err mr_win_lock(struct mr_win *w, int rank, bool exclusive, unsigned ass
 }
 
 /*
- * All is done and the lock is given back. A lock that has been asked for and not come is waited for: the answer must
- * not meet the next one.
+ * Everything is done and the lock is given back. A requested lock that has not come is waited for: the answer must not
+ * meet the next request.
  */
 static enum mr_err unlock(struct mr_rma_peer *p)
 {
@@ -336,7 +337,7 @@ static enum mr_err unlock(struct mr_rma_peer *p)
 
     order_memory();
     if (!err && p->held && !mutex && !far && !p->error && !mr_rma_is_busy(p)) {
-        /* one packet asks for both */
+        /* one packet requests both */
         bool answer = p->flushed != p->issued;
 
         err = mr_rma_tell(p, MR_RMA_UNLOCK, (struct mr_hdr){.flags = answer, .sreq = p->issued});
@@ -370,8 +371,8 @@ enum mr_err mr_win_unlock(struct mr_win *w, int rank)
 }
 
 /*
- * Locks that need no message are taken at once, since the program may load and store in what they protect. The others
- * are asked for when there is something to be done with them.
+ * Locks without messages are taken at once, since the program may load and store in the protected memory. The others
+ * are requested with their first operation.
  */
 enum mr_err mr_win_lock_all(struct mr_win *w, unsigned assert)
 {
@@ -494,7 +495,7 @@ static void say(struct words *w, const char *fmt, ...)
     w->len += n < 0 ? 0 : (size_t)n < w->cap - w->len ? (size_t)n : w->cap - w->len - 1;
 }
 
-/* "WHAT rank 1, 5" of the peers for which is(p) holds; nothing if there is none. */
+/* "WHAT rank 1, 5" of the peers with is(p); nothing if there are none. */
 static void say_peers(struct words *w, const struct mr_win *win, const char *what,
                       bool (*is)(const struct mr_rma_peer *p))
 {

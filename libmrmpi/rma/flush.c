@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The origin waits: for its lock at a target, and until what it has asked for is done. */
+/* The origin waits: for its lock at a target, and for its requested operations. */
 #include <string.h>
 
 #include "libmrmpi/rma/internal.h"
@@ -145,7 +145,7 @@ enum mr_err mr_lock_ensure(struct mr_rma_peer *p)
     return !err && !p->held ? mr_rma_take_refusal(p) : err;
 }
 
-/* ---- what is done ------------------------------------------------------------------------------------------------ */
+/* ---- completion -------------------------------------------------------------------------------------------------- */
 
 static bool is_local(const struct mr_rma_peer *p, uint32_t goal)
 {
@@ -157,7 +157,7 @@ static bool is_flushed(const struct mr_rma_peer *p, uint32_t goal)
     return !mr_rma_is_busy(p) && (int32_t)(p->flushed - goal) >= 0;
 }
 
-/* What is collected goes now. */
+/* Posts collected writes now. */
 static void post_collected(struct mr_rma_peer *p)
 {
     if (p->writer && p->writer->open)
@@ -200,7 +200,7 @@ enum mr_err mr_rma_flush(struct mr_rma_peer *p)
         err = ask_flush(p);
         if (!err)
             err = mr_rma_await(p, is_flushed, goal);
-    } while (!err && p->again != again); /* what went another way meanwhile has not been asked about */
+    } while (!err && p->again != again); /* operations done by other means meanwhile are not covered */
     return err ? err : mr_rma_take_refusal(p);
 }
 

@@ -30,11 +30,11 @@ enum mr_err mr_rma_await(struct mr_rma_peer *p, bool (*done)(const struct mr_rma
 #define MR_RMA_CALLS 32u /* calls without a wait, one of which polls: a poll costs as much as a short put and flush */
 void mr_rma_poll_now(struct mr_win_state *s, bool waits); /* only for mr_rma_poll */
 /*
- * At the end of a call that a program may repeat to wait for changes of its memory by others (MPI-4.1 section 12.7.3).
- * A poll executes the others' requests. A call without anything to wait for polls once if it seems to be such a wait,
- * because it follows an operation that only asks, or only glances at this process's part; of other calls one in several
- * polls. Where ranks share cores several such polls in a row let others run. polls: the number at the call's beginning.
- * Returns err.
+ * Called at the end of a call that a program may repeat to wait for changes of its memory by others (MPI-4.1 section
+ * 12.7.3). A poll executes the others' requests. A call without anything to wait for polls once if it seems to be such
+ * a wait, because it follows an operation that only queries, or only glances at this process's part; of other calls one
+ * in several polls. If ranks share cores, several such polls in a row let others run. polls: the number at the call's
+ * beginning. Returns err.
  */
 static inline enum mr_err mr_rma_poll(struct mr_win *w, unsigned polls, bool glance, enum mr_err err)
 {
@@ -56,7 +56,7 @@ enum mr_scratch { MR_SCRATCH_COMBINE, MR_SCRATCH_DATA, MR_SCRATCH_PACKET, MR_SCR
 void *mr_rma_scratch(enum mr_scratch what, size_t bytes);
 void mr_rma_scratch_free(void);
 
-/* ---- results.c: what the origin awaits --------------------------------------------------------------------------- */
+/* ---- results.c: results awaited by the origin -------------------------------------------------------------------- */
 
 /* An operation with a request of the program: the number of its parts under way. */
 struct mr_rma_job {
@@ -101,11 +101,11 @@ bool mr_attached_aim(struct mr_rma_peer *p, uint64_t addr, size_t len, uint64_t 
 uint32_t mr_attached_are(struct mr_rma_peer *p, const struct mr_hdr *hdr, const void *payload, size_t len);
 void mr_attached_gone(struct mr_rma_peer *p, const struct mr_hdr *hdr);
 void mr_attached_refused(struct mr_rma_peer *p,
-                         uint32_t serial);      /* useless, until the target says that they are gone */
+                         uint32_t serial);      /* useless, until the target reports that they are gone */
 void mr_attached_forget(struct mr_rma_peer *p); /* all */
 /* Target. */
 void mr_attached_asked(struct mr_rma_peer *p, uint64_t addr);
-void mr_attached_withdraw(struct mr_win_region *r, bool tell); /* tell: first tell the peers that know its keys */
+void mr_attached_withdraw(struct mr_win_region *r, bool tell); /* tell: first tell the peers with its keys */
 
 /* ---- direct.c: by RDMA ------------------------------------------------------------------------------------------- */
 
@@ -142,7 +142,7 @@ void mr_direct_init(mr_direct_again_fn *again);
 void mr_direct_drop(struct mr_rma_peer *p); /* at the window's end */
 void mr_direct_finalize(void);
 
-/* ---- target.c: what others ask for ------------------------------------------------------------------------------- */
+/* ---- target.c: requests of others -------------------------------------------------------------------------------- */
 
 /*
  * The place of addr in this process's part, perhaps no address of its memory: with absolute addresses in a datatype

@@ -24,13 +24,13 @@ static struct mr_lock_part *own_lock(const struct mr_win *w)
     return &w->in->target[w->comm->rank].mutex->lock;
 }
 
-/* The number by which adapters enter the peer as owner of our lock. */
+/* The adapters' number of the peer as owner of our lock. */
 static uint64_t owner_number(const struct mr_rma_peer *p)
 {
     return (uint64_t)p->rank + 1;
 }
 
-/* ---- those that have to ask -------------------------------------------------------------------------------------- */
+/* ---- peers that have to ask -------------------------------------------------------------------------------------- */
 
 static void give_lock(struct mr_rma_peer *p, const struct mr_lock_waiter *l)
 {
@@ -108,7 +108,7 @@ static void enqueue_lock(struct mr_rma_peer *p, const struct mr_lock_waiter *ask
     struct mr_lock_waiter *l = malloc(sizeof(*l));
 
     if (!l && asks->lend)
-        return; /* it is withdrawn in the end */
+        return; /* withdrawn in the end */
     if (!l) {
         mr_log(MR_LOG_ERROR, "no memory to have rank %d wait for the lock of a window", p->rank);
         mr_rma_tell(p, MR_RMA_LOCKED, (struct mr_hdr){.sreq = MR_ERR_NO_MEM});
@@ -183,7 +183,7 @@ static void clear_lock(struct mr_rma_peer *p, uint32_t lent)
         mr_lock_part_take_back(own_lock(p->win), p->slots - 1);
 }
 
-/* It waits no more. */
+/* It no longer waits. */
 static void dequeue_lock(struct mr_rma_peer *p)
 {
     struct mr_win_state *s = p->win->in;
@@ -207,13 +207,13 @@ void mr_lock_forget(struct mr_rma_peer *p)
 {
     dequeue_lock(p);
     mr_lock_release(p);
-    if (p->slots) /* its connections are gone, and so is what was under way over them */
+    if (p->slots) /* its connections are gone, and so is all traffic over them */
         clear_lock(p, p->lent);
 }
 
-/* ---- those that have our adapter take it ------------------------------------------------------------------------- */
+/* ---- peers that use our adapter ---------------------------------------------------------------------------------- */
 
-/* Memory of its own: what adapters may change is in no page of others. */
+/* Memory of its own: pages changed by adapters hold nothing else. */
 static bool make_slots(struct mr_win_state *s)
 {
     struct mr_win_target *own = &s->target[s->win->comm->rank];

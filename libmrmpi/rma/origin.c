@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The origin: operations are done at once where memory is in reach, else sent to the target. What is in one piece in
- * the window and longer than a packet goes as a message of its own, from memory to memory; what has holes there, and
- * what is accumulated, in packets.
+ * The origin: operations are done at once in reachable memory, else sent to the target. Data in one piece in the window
+ * and longer than a packet is a message of its own, from memory to memory; data with holes there, and accumulates, go
+ * in packets.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include "libmrmpi/core/core.h"
 #include "libmrmpi/rma/access.h"
 
-/* ---- what is asked for ------------------------------------------------------------------------------------------- */
+/* ---- requested operations ---------------------------------------------------------------------------------------- */
 
 static size_t data_bytes(const struct mr_rma_data *d)
 {
@@ -71,7 +71,7 @@ static enum mr_err may_request(const struct mr_rma_access *o)
                                                               "MPI_Win_lock_all");
 }
 
-/* Finds where it goes, if it may. at->rank is one of the window. */
+/* Finds the destination, if permitted. at->rank is one of the window. */
 static enum mr_err begin_op(struct mr_rma_access *o, struct mr_win *w, const struct mr_rma_place *at)
 {
     const struct mr_win_target *t = &w->in->target[at->rank];
@@ -156,8 +156,8 @@ static enum mr_err transfer_solid(struct mr_rma_access *o, bool solid, void *buf
 /* ---- blocks ------------------------------------------------------------------------------------------------------ */
 
 /*
- * Of a datatype whose pieces are all as long as this each is moved by itself: a request costs less than two copies.
- * While more of them are under way than that the program waits.
+ * If all pieces of a datatype are at least this long, each is moved by itself: a request costs less than two copies.
+ * With more of them under way than this, the program waits.
  */
 #define BLOCK_LEAST 4096u
 #define BLOCKS_MOST 64u
@@ -211,7 +211,7 @@ static enum mr_err move_blocks(const struct mr_pieces *p, size_t offset, void *a
     return err;
 }
 
-/* False: it is not of that kind. */
+/* False: not of that kind. */
 static bool transfer_blocks(struct mr_rma_access *o, enum mr_err *err)
 {
     const struct mr_rma_data *here = o->what == MR_RMA_PUT ? o->from : o->result;
@@ -289,8 +289,8 @@ enum mr_err mr_get(struct mr_win *w, const struct mr_rma_data *to, const struct 
 }
 
 /*
- * Where bytes from displacement disp of its part are, if all of them are in it; and nothing has to be done before, nor
- * to be said, since something is wrong: of both the long way knows more. NULL: it has to go the long way.
+ * The place of bytes from displacement disp of its part, if all of them are in it, nothing has to be done before, and
+ * there is no error: the general path handles both. NULL: take the general path.
  */
 static inline const struct mr_win_target *plain_target(const struct mr_win *w, int rank, ptrdiff_t disp, size_t bytes,
                                                        size_t *at)
@@ -332,7 +332,7 @@ static __attribute__((noinline)) enum mr_err get_long(struct mr_win *w, void *da
     return mr_get(w, &to, &from, NULL);
 }
 
-/* To a target that is out of reach, where a list could not take it. */
+/* To a target out of reach, if a list could not take it. */
 static __attribute__((noinline)) enum mr_err put_far(const struct mr_win_target *t, const void *data, size_t bytes,
                                                      size_t at)
 {
@@ -371,8 +371,8 @@ enum mr_err mr_get_bytes(struct mr_win *w, void *data, size_t bytes, int rank, p
 }
 
 /*
- * What an operation is applied to: the one basic type that the place's datatype consists of. To arithmetic MPI_BYTE is
- * MPI_UNSIGNED_CHAR here, unlike in reductions (MPI-4.1 section 6.9.2): MPICH's windows take it so, and programs do.
+ * The operand type of an operation: the one basic type of the place's datatype. To arithmetic MPI_BYTE is
+ * MPI_UNSIGNED_CHAR here, unlike in reductions (MPI-4.1 section 6.9.2), as in MPICH's windows, and programs use this.
  */
 static enum mr_err find_basic(struct mr_rma_access *o, const struct mr_rma_place *at, const struct mr_op *op)
 {

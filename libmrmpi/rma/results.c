@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What an origin awaits: results, in a table by which targets name them, an id being index and generation; and the
- * operations of which the program has a request.
+ * Results awaited by an origin, in a table by which targets name them, an id being index and generation; and the
+ * operations with a request of the program.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +24,7 @@ static struct {
     struct result *free;
 } results;
 
-/* ---- operations that have a request ------------------------------------------------------------------------------ */
+/* ---- operations with a request ----------------------------------------------------------------------------------- */
 
 struct mr_rma_job *mr_rma_job_new(struct mr_win *w)
 {

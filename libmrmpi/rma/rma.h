@@ -46,7 +46,7 @@ struct mr_win {
 };
 
 void mr_rma_init(void);
-void mr_rma_finalize(void); /* windows that were not freed are released, too */
+void mr_rma_finalize(void); /* windows not freed are released, too */
 
 /* ---- windows (window.c, memory.c) -------------------------------------------------------------------------------- */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Sending operations: packets, that are each whole in itself, and messages from memory to memory for what is long and
- * in one piece. The program waits while too much of it is under way.
+ * Sending operations: packets, each whole in itself, and messages from memory to memory for long data in one piece. The
+ * program waits while too much of it is under way.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -10,12 +10,12 @@
 #include "libmrmpi/core/core.h"
 #include "libmrmpi/rma/access.h"
 
-/* Packets to a target that may wait in its channel, and results that it may owe; then the program waits. */
+/* Packets to a target that may wait in its channel, and results that it may owe; beyond, the program waits. */
 #define WAITING_MOST 64u
 #define AWAITED_MOST 256u
 /* ---- packets ----------------------------------------------------------------------------------------------------- */
 
-/* What a packet is made of. */
+/* The contents of a packet. */
 struct parcel {
     const struct mr_rma_access *o;
     const struct mr_pieces *p;
@@ -80,7 +80,7 @@ static enum mr_err send_parcel(const struct mr_rma_access *o, const struct parce
     return MR_SUCCESS;
 }
 
-/* The same for what the target counts. */
+/* The same for data counted by the target. */
 static enum mr_err send_counted(const struct mr_rma_access *o, const struct parcel *parcel, uint64_t id)
 {
     enum mr_err err;
@@ -106,7 +106,7 @@ bool mr_access_fits(const struct mr_rma_access *o, size_t bytes)
     return sizeof(struct mr_rma_op) + bytes <= mr_vc_eager_max(o->vc);
 }
 
-/* ---- parts of an operation, wherever it goes --------------------------------------------------------------------- */
+/* ---- parts of an operation, to any destination ------------------------------------------------------------------- */
 
 enum mr_err mr_access_put(const struct mr_pieces *p, size_t offset, void *arg)
 {
@@ -147,7 +147,7 @@ enum mr_err mr_access_accumulate(const struct mr_pieces *p, size_t offset, void 
     return send_counted(o, &(struct parcel){.o = o, .p = p, .offset = offset, .len = len}, 0);
 }
 
-/* The origin's data, from offset on, if they can be taken where they lie: else NULL. */
+/* The origin's data, from offset on, if usable in place: else NULL. */
 static const char *data_in_place(const struct mr_rma_access *o, size_t offset, size_t bytes)
 {
     const struct mr_win_target *t = &o->w->in->target[o->at->rank];
@@ -205,7 +205,7 @@ static int next_data_tag(struct mr_rma_peer *p, bool get)
     return (int)((2 * p->next_tag++ + get) & MR_TAG_UB);
 }
 
-/* The message is posted, whatever it takes, since the target has been told of it or will be. */
+/* The message is posted in any case, since the target has been told of it or will be. */
 static enum mr_err carry(struct mr_rma_access *o, struct carrier *c, int tag)
 {
     struct mr_comm *comm = o->w->comm;
@@ -259,7 +259,7 @@ enum mr_err mr_access_long(struct mr_rma_access *o, size_t bytes)
     return err ? err : carry(o, c, tag);
 }
 
-/* In packets, so that the data may go when this returns. */
+/* In packets, so that the data may change after the return. */
 static enum mr_err put_copied(struct mr_rma_access *o, size_t len)
 {
     size_t most = mr_vc_eager_max(o->vc) - sizeof(struct mr_rma_op);

@@ -28,7 +28,7 @@ struct mr_rma_peer {
     unsigned open, awaited;          /* awaited: the part of open that a RESULT ends */
     uint32_t next_tag;
     enum mr_err refused; /* the target has refused something; told once */
-    enum mr_hold wanted; /* the lock that our epoch wants, and has... */
+    enum mr_hold wanted; /* the lock wanted by our epoch, and the lock held... */
     bool held, locking;  /* ...; the lock has been requested */
     bool unchecked;      /* MPI_MODE_NOCHECK: there is nothing to ask for */
     bool far_asked;
@@ -36,11 +36,11 @@ struct mr_rma_peer {
     bool started;       /* in our access epoch, MPI_Win_start's */
     uint32_t posts;     /* its unused POSTs */
     bool keys_asked;
-    struct mr_rma_known *known; /* regions of a dynamic window whose keys are known (attached.c): sorted */
+    struct mr_rma_known *known; /* regions of a dynamic window with known keys (attached.c): sorted */
     size_t num_known, room_known;
     unsigned looked;              /* mr_progress_polls at our last wait for the peer */
     uint32_t next_known, aimed;   /* aimed: the number of the region that writer is for; 0: no known region */
-    uint32_t again;               /* operations that RDMA could not do and that went another way */
+    uint32_t again;               /* operations impossible by RDMA and done by other means */
     struct mr_remote *keys;       /* of its part; NULL: not known, or there are none */
     struct mr_net_writer *writer; /* for short writes to the peer; NULL: they go like others */
     /* the peer is the origin, we are the target */
@@ -96,7 +96,7 @@ struct mr_win_state {
     struct mr_win_region *region; /* sorted, without overlaps */
     size_t num_regions, room;
     /* epochs of this process */
-    bool fenced; /* a fence has begun an epoch, which nothing has ended */
+    bool fenced; /* a fence has begun an epoch, which is still open */
     struct mr_group *access, *exposure;
     bool lock_all, all_unchecked;
     bool asked;                    /* the last operation may have been to see whether something has changed: */
@@ -107,11 +107,11 @@ struct mr_win_state {
     struct mr_rma_mutex mutex;     /* of this process's part, where no memory is shared */
     struct mr_rma_mutex *guard;    /* the same with slots; NULL: nobody has asked for slots */
     struct mr_region *lock_region; /* the lock, in reach of adapters, */
-    struct mr_remote lock_keys;    /* and its keys; none: adapters do not reach it */
+    struct mr_remote lock_keys;    /* and its keys; none: not reachable by adapters */
     bool lock_told;                /* somebody has asked */
     struct mr_lock_waiter *waiters, **waiters_end;
     struct mr_win_state *next_waiting; /* in the list of windows polled for their waiters */
-    bool looked_at;                    /* it is in the list */
+    bool looked_at;                    /* in the list */
 };
 
 /* True while an operation of ours is under way to the peer, or from it. */

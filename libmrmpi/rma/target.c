@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The target: what others ask for is done to this process's part of a window. */
+/* The target: executes the requests of others on this process's part of a window. */
 #include <string.h>
 
 #include "libmrmpi/core/core.h"
 #include "libmrmpi/rma/internal.h"
 
-/* ---- where it is ------------------------------------------------------------------------------------------------- */
+/* ---- places ------------------------------------------------------------------------------------------------------ */
 
-/* Regions that touch are one. */
+/* Adjacent regions are one. */
 static bool is_attached(const struct mr_win_state *s, uint64_t first, uint64_t end)
 {
     size_t i = mr_win_region_at(s, first);

@@ -24,14 +24,18 @@ LIMITS = (
     ('comments', 'libmrmpi/coll', 8, 35),
     ('comments', 'libmrmpi/core', 8, 33),
     ('comments', 'libmrmpi/io', 8, 36),
-    ('headers', 'libmrmpi/conn/route', 8, 36),
-    ('headers', 'libmrmpi/rma', 12, 40),
+    ('comments', 'libmrmpi/channel', 8, 36),
+    ('comments', 'libmrmpi/conn', 8, 36),
+    ('comments', 'libmrmpi/launch', 8, 33),
+    ('comments', 'libmrmpi/net', 8, 36),
+    ('comments', 'libmrmpi/p2p', 8, 40),
+    ('headers', 'libmrmpi/rma', 8, 36),
     ('headers', 'libmrmpi/verbs', 8, 37),
-    ('comments', 'libmrmpi', 15, 54),
+    ('comments', 'libmrmpi', 8, 38),
     ('comments', 'simfab', 8, 30),
     ('comments', 'mrrun', 8, 30),
     ('comments', 'tests', 8, 33),
-    ('comments', 'bench', 14, 38),
+    ('comments', 'bench', 11, 33),
 )
 
 

@@ -10,7 +10,7 @@
 
 #define PAUSE_NS   1000000ull /* after MR_CM_LATER; doubles */
 #define PAUSES_MAX 6u         /* times */
-#define PAUSES_END 24u        /* a handshake that is bounded is over then */
+#define PAUSES_END 24u        /* the end of a bounded handshake */
 
 void mr_cm_init(struct mr_cm_conn *c, const struct mr_cm_ops *ops, uint32_t job, uint32_t self, uint32_t peer,
                 uint64_t timeout_ns, unsigned attempts_max)
@@ -51,7 +51,7 @@ static enum mr_cm_reason reason_of(int error)
     }
 }
 
-/* What the peer says, as an error of ours. */
+/* The peer's reason, as an error of ours. */
 static int error_of(unsigned reason)
 {
     static const int errors[MR_CM_REASONS] = {
@@ -113,7 +113,7 @@ static void conn_transmit(struct mr_cm_conn *c, enum mr_cm_type type)
     c->smooth &= !c->again;
 }
 
-/* Says no to the handshake of that id. If this is lost, it is said again when the peer repeats what it has asked. */
+/* Rejects the handshake of that id. If the rejection is lost, a repeated request of the peer repeats it. */
 static void conn_reject(struct mr_cm_conn *c, uint32_t id, bool ours, unsigned reason, unsigned detail)
 {
     struct mr_cm_msg m = mr_cm_message(MR_CM_REJ, c->job, c->self, c->peer, id);
@@ -241,15 +241,15 @@ static void conn_respond(struct mr_cm_conn *c, const struct mr_cm_msg *req, uint
 }
 
 /*
- * A new handshake after one that the peer has seen established: our answer to that has come, and its RTU was lost, or
- * is late. Else it has given that up, and what we have made for it leads nowhere.
+ * A new handshake after one that the peer has seen established: our answer has come, and its RTU was lost, or is late.
+ * Otherwise the peer has given up that handshake, and the queue pairs made for it are of no use.
  */
 static bool shows_established(const struct mr_cm_conn *c, const struct mr_cm_msg *req)
 {
     return c->state == MR_CM_REP_SENT && req->done == c->id;
 }
 
-/* A number of the peer's: of a handshake before the last one that it has begun. */
+/* True for a number of the peer's before its last handshake. */
 static bool is_stale(const struct mr_cm_conn *c, uint32_t id)
 {
     return c->heard && (int32_t)(id - c->heard_id) < 0;
@@ -264,7 +264,7 @@ bool mr_cm_is_late(const struct mr_cm_conn *c, const struct mr_cm_msg *m)
     return !c->initiator || m->id != c->id;
 }
 
-/* Where ways may be dead ours may have taken one of them, and the peer's a living one. */
+/* If ways may be dead, our request may have taken a dead way, and the peer's a live way. */
 static bool yields_now(const struct mr_cm_conn *c, uint64_t now_ns)
 {
     return c->yields && now_ns - c->asked_ns > c->timeout_ns / ASK_ANEW;

@@ -34,7 +34,7 @@ const char *mr_cm_reason_text(unsigned reason)
     return texts[reason < MR_CM_REASONS ? reason : MR_CM_NO_REASON];
 }
 
-/* What messages of all versions have. */
+/* The common part of all versions. */
 static bool is_for_us(const struct mr_cm_msg *m, uint32_t job, uint32_t self, uint32_t world)
 {
     return m->magic == MR_CM_MAGIC && m->job == job && m->to == self && m->from < world && m->from != self;

@@ -15,7 +15,7 @@
 
 #define RETRY_NS     50000000ull /* after the first failure, then twice as long each time */
 #define RECONNECT_NS 5000000000ull
-#define PLACES       32 /* answers that wait to be taken; those beyond are asked for again */
+#define PLACES       32 /* answers waiting to be taken; later answers are requested again */
 #define PATHS        64 /* the same of paths */
 
 /* IBTA volume 1, 4.1.3 and 3.5.10 */
@@ -36,16 +36,16 @@ static struct {
     uint64_t pause_ns, next_try_ns; /* between two attempts to connect */
     bool wanted;                    /* there is an address to ask at */
     bool heard;                     /* the hello has been answered on this connection */
-    bool was_heard;                 /* or on one before */
+    bool was_heard;                 /* or on an earlier connection */
     struct sockaddr_un addr;
     char job[FD_JOB_MAX];
     unsigned num_rails;
     struct fd_rail rails[FD_RAILS_MAX];
-    bool has_health; /* the daemon says what the rails' health is */
+    bool has_health; /* the daemon reports the rails' health */
     struct fd_health health;
     unsigned messages;
     uint32_t pace_kb[FD_RAILS_MAX]; /* of each rail */
-    bool pace_news;                 /* they have changed */
+    bool pace_news;                 /* changed */
     bool knows_places;
     unsigned num_places;
     struct mr_fabric_place places[PLACES];
@@ -56,7 +56,7 @@ static struct {
 
 void mr_fabric_defaults(struct mr_fabric_qos *qos)
 {
-    memset(qos, 0, sizeof *qos); /* they are compared as bytes */
+    memset(qos, 0, sizeof *qos); /* compared as bytes */
     for (unsigned l = 0; l < MR_LEVELS; l++) {
         qos->level[l].max = UINT32_MAX;
         qos->level[l].num_lanes = 1;
@@ -163,7 +163,7 @@ static void take_pace(const uint32_t rate_kb[FD_RAILS_MAX])
     memcpy(client.pace_kb, rate_kb, sizeof client.pace_kb);
 }
 
-/* What others read meanwhile nobody says: there is no limit then. */
+/* Without a connection, the reads of others are unknown: there is no limit then. */
 static void drop_connection(void)
 {
     static const uint32_t none[FD_RAILS_MAX];
@@ -222,7 +222,7 @@ static int keep_place(const struct fd_place *p)
 
 /*
  * Negative errno: the connection is of no use any more. Waiting ends with the time limit of the socket, which a signal
- * begins anew: not after until_ns.
+ * restarts, but no later than until_ns.
  */
 static int receive(int flags, uint64_t until_ns, struct mr_fabric_qos *qos)
 {
@@ -321,7 +321,7 @@ static int connect_daemon(unsigned timeout_ms)
     return err;
 }
 
-/* Where no daemon was ever started, or is one that speaks otherwise, nothing will change soon. */
+/* Without a daemon, or with a daemon of another protocol, nothing will change soon. */
 static void try_later(int err, uint64_t now_ns)
 {
     uint64_t pause = client.pause_ns ? 2 * client.pause_ns : RETRY_NS;
@@ -355,7 +355,7 @@ int mr_fabric_open(const char *socket, const char *job, unsigned timeout_ms, str
         drop_connection();
         try_later(err, mr_clock_ns());
     }
-    return !err || err == -EAGAIN ? -ETIMEDOUT : err; /* what comes late is news */
+    return !err || err == -EAGAIN ? -ETIMEDOUT : err; /* a late answer is news */
 }
 
 void mr_fabric_close(void)

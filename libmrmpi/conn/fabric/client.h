@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The client of fabricd (fabricd/proto/proto.h): which service levels this job has, which rails of this host are not to
- * be used, and where ports of other hosts are when their LIDs have changed. The daemon is never waited for longer than
- * a bounded time, is believed in nothing that is out of range, and is never needed: without it everything travels on
- * service level 0.
+ * The client of fabricd (fabricd/proto/proto.h): the service levels of this job, unusable rails of this host, and the
+ * present place of ports of other hosts with changed LIDs. Waits for the daemon are bounded, values out of range are
+ * ignored, and the daemon is optional: without one all traffic is on service level 0.
  *
- * One connection per process, made at init and kept for news. A daemon that was slow then is listened to later: its
- * answer is news. Where there is no connection one is tried from time to time, without waiting, and the last that was
- * heard stays in force. Called with the library's lock held.
+ * One connection per process, made at init and kept for news. The late answer of a slow daemon is news. Without a
+ * connection, one is tried from time to time, without waiting, and the last state received stays in force. Called with
+ * the library's lock held.
  */
 #ifndef MRMPI_FABRIC_CLIENT_H
 #define MRMPI_FABRIC_CLIENT_H
@@ -18,10 +17,10 @@
 #define MR_LANES_MAX 8
 
 /*
- * Levels by the size of messages: small ones and all control packets, large ones, and those between. A job without so
- * many leaves out places before MR_LEVEL_PACKETS: max is that of the place before, so that nothing falls into them, and
- * the service levels are those of the place after. MR_LEVEL_PACKETS has the service levels of large messages, for
- * packets that travel with them: those longer than all levels before, and those beyond the ahead budget.
+ * Levels by the size of messages: small messages and all control packets, large messages, and those between. A job with
+ * fewer levels leaves out places before MR_LEVEL_PACKETS: max is that of the place before, so no message falls into
+ * them, and the service levels are those of the place after. MR_LEVEL_PACKETS has the service levels of large messages,
+ * for packets sent with them: those longer than all levels before, and those beyond the ahead budget.
  */
 enum mr_level { MR_LEVEL_SMALL, MR_LEVEL_PACKETS = 3, MR_LEVEL_BULK, MR_LEVELS };
 
@@ -39,18 +38,18 @@ struct mr_fabric_qos {
     char spread[2][96];  /* how small and large messages go over rails (conn/route/policy.h); "": it says nothing */
 };
 
-/* What holds without a daemon. */
+/* The state without a daemon. */
 void mr_fabric_defaults(struct mr_fabric_qos *qos);
 
 /*
- * Ask the daemon at socket ("%h" stands for the host's name) about job. 0: *qos is filled. Negative errno, and the
- * defaults in *qos: -ENOENT or -ECONNREFUSED (there is none), -ETIMEDOUT, -EPROTO (it talks nonsense), ... Unless no
- * daemon is meant ("", or a name that is too long) it goes on being asked then, until mr_fabric_close().
+ * Asks the daemon at socket ("%h" stands for the host's name) about job. 0: *qos is filled. Negative errno, and the
+ * defaults in *qos: -ENOENT or -ECONNREFUSED (no daemon), -ETIMEDOUT, -EPROTO (invalid answer), ... Except without a
+ * daemon by configuration ("", or a name too long), the daemon is asked again until mr_fabric_close().
  */
 int mr_fabric_open(const char *socket, const char *job, unsigned timeout_ms, struct mr_fabric_qos *qos);
 void mr_fabric_close(void);
 
-/* The level of a payload that is a packet. */
+/* The level of a packet with this payload. */
 static inline enum mr_level mr_fabric_level_of(const struct mr_fabric_qos *q, uint32_t payload)
 {
     enum mr_level l = MR_LEVEL_SMALL;
@@ -70,8 +69,8 @@ static inline enum mr_level mr_fabric_level_of_offered(const struct mr_fabric_qo
 }
 
 /*
- * How much of the port's rate this process may send on each level before MR_LEVEL_PACKETS, of MR_FABRIC_AHEAD_ALL. 0:
- * as much as it likes, since the daemon says nothing, or those levels do not go ahead of other classes.
+ * The part of the port's rate that this process may send on each level before MR_LEVEL_PACKETS, of MR_FABRIC_AHEAD_ALL.
+ * 0: no limit, because the daemon has none, or those levels do not go ahead of other classes.
  */
 #define MR_FABRIC_AHEAD_ALL 65536u
 unsigned mr_fabric_ahead(const char *device, int port);
@@ -88,37 +87,37 @@ unsigned mr_fabric_messages(void);
 #define MR_FABRIC_HEALTHY 1024u
 unsigned mr_fabric_health(const char *device, int port, const char **state);
 
-/* The partition in which the job's processes shall talk over the port, 15 bits; 0: the daemon does not say. */
+/* The partition of the job's processes over the port, 15 bits; 0: not set by the daemon. */
 uint16_t mr_fabric_pkey(const char *device, int port);
 
 /* Rail i that the daemon knows; false: there are no more. state: as above. */
 bool mr_fabric_rail(unsigned i, const char **device, int *port, unsigned *weight, const char **state);
 
 /*
- * Say that so many connections over the port's rail broke since this was said last, and so many packets were sent
- * again. False: no daemon that wants to know could be told.
+ * Reports the connections over the port's rail that broke, and the packets sent again, since the last report. False: no
+ * daemon that wants such reports could be told.
  */
 bool mr_fabric_tell_seen(const char *device, uint8_t port, uint32_t broken, uint32_t resent);
 
 /*
- * How fast this process may read over the port, in 10^3 bytes a second; 0: no limit. That changes as others on this
- * host begin and end to read. MR_FABRIC_PACE_ALONE: none at present, but little should be under way, since one may
- * come. True of the news: since the last look some of these have changed.
+ * Limit for reads of this process over the port, in 10^3 bytes a second; 0: no limit. The limit changes as others on
+ * this host begin and end to read. MR_FABRIC_PACE_ALONE: none at present, but little should be under way, since a limit
+ * may come. True of the news: some of these have changed since the last check.
  */
 #define MR_FABRIC_PACE_ALONE UINT32_MAX
 uint32_t mr_fabric_pace(const char *device, int port);
 bool mr_fabric_pace_news(void);
 /*
- * Once there is a limit: how much this process reads, or that the limit holds it back. At most a few hundred times a
- * second. False: it could not be said.
+ * Once there is a limit: reports the reads of this process, or that the limit holds them back. At most a few hundred
+ * times a second. False: could not be sent.
  */
 #define MR_FABRIC_READS_ALL UINT32_MAX
 bool mr_fabric_tell_reads(uint32_t kb);
 
 /*
- * News since the last look? Then they are in *qos. Does not wait. Costs a system call, or a comparison where there is
- * no connection. One is tried 50 ms after the first failure, after twice as long each time, at most every five seconds;
- * from the beginning so where there is no socket. now_ns is of mr_clock_ns().
+ * True if there is news since the last check, then in *qos. Does not wait. Costs a system call, or a comparison without
+ * a connection. A connection is tried 50 ms after the first failure, after twice as long each time, at most every five
+ * seconds; every five seconds from the beginning if there is no socket. now_ns is of mr_clock_ns().
  */
 bool mr_fabric_news(struct mr_fabric_qos *qos, uint64_t now_ns);
 
@@ -134,12 +133,12 @@ struct mr_fabric_place {
     uint8_t lmc;
 };
 
-/* An answer that has come, each once; false: none. Those to which nothing is known never come. */
+/* Takes an answer that has come, each once; false: none. Questions without a known answer get none. */
 bool mr_fabric_place(struct mr_fabric_place *out);
 
 /*
- * Ask which LID paths from a port of this host to the port that has the 2^lmc LIDs from lid on share no cable between
- * switches. The answer comes with the news. -EOPNOTSUPP: there is no daemon that could tell; -EAGAIN: not now.
+ * Asks for the LID paths from a port of this host, to the port with the 2^lmc LIDs from lid on, without a common cable
+ * between switches. The answer comes with the news. -EOPNOTSUPP: no daemon could tell; -EAGAIN: not now.
  */
 int mr_fabric_ask_paths(const char *device, uint8_t port, uint16_t lid, uint8_t lmc);
 
@@ -152,12 +151,12 @@ struct mr_fabric_paths {
     uint32_t set; /* of paths that large messages may use, by number: 0 is among them */
 };
 
-/* An answer that has come, each once; false: none. */
+/* Takes an answer that has come, each once; false: none. */
 bool mr_fabric_paths(struct mr_fabric_paths *out);
 /* The daemon answers such questions. */
 bool mr_fabric_knows_paths(void);
 
-/* The daemon knows this port and says that it should not be used. (A mr_rail_reject.) */
+/* The daemon knows this port and advises against its use. (A mr_rail_reject.) */
 bool mr_fabric_rejects(const char *device, int port, void *arg);
 
 #endif

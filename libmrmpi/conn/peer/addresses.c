@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Addresses: a rank publishes its own by the launcher, and asks the launcher for a peer's before it connects to it. The
- * launcher may take its time. Where threads share the library it is asked by a thread of its own, so that they get on
- * meanwhile: until the address is there a peer cannot be connected, and only the shortest messages go to it unasked.
+ * Addresses: a rank publishes its own by the launcher, and asks the launcher for a peer's before connecting. The
+ * launcher may take its time. If threads share the library, a separate thread asks, so the others go on meanwhile:
+ * without its address a peer cannot be connected, and only the shortest messages are sent eagerly.
  */
 #include "libmrmpi/conn/peer/internal.h"
 
@@ -18,7 +18,8 @@
 #include "libmrmpi/launch/launch.h"
 #include "libmrmpi/verbs/verbs.h"
 
-#define ADDRESS_KEY "mrmpi.card" /* since the first version, so that ranks of different ones find that out */
+/* Unchanged since the first version, so that ranks of different versions detect the difference. */
+#define ADDRESS_KEY "mrmpi.card"
 
 /* ---- ours -------------------------------------------------------------------------------------------------------- */
 
@@ -56,7 +57,7 @@ int mr_address_publish(void)
                     .eager_max = (uint32_t)mr_config.eager_max}};
     struct mr_address *address = &published.address;
 
-    if (*mr_peers.launch->node_name) /* what the launcher calls it: parts of one machine may be hosts of their own */
+    if (*mr_peers.launch->node_name) /* the launcher's name: parts of one machine may be hosts of their own */
         memcpy(address->host, mr_peers.launch->node_name,
                strnlen(mr_peers.launch->node_name, sizeof address->host - 1));
     else
@@ -76,7 +77,7 @@ struct fetch {
     size_t len;
     union {
         struct mr_address address;
-        unsigned char room[4096]; /* one of another version may be longer */
+        unsigned char room[4096]; /* an address of another version may be longer */
     } got;
 };
 
@@ -109,7 +110,7 @@ void mr_address_drop(struct mr_peer *p)
 static int take_address(struct mr_peer *p, struct fetch *f)
 {
     if (f->err == -EBUSY)
-        return f->err; /* the ranks meet; it may be asked later */
+        return f->err; /* the ranks meet; the question may be repeated later */
     p->own->address_error = f->err ? f->err : mr_address_check(&f->got.address, f->len);
     if (!p->own->address_error)
         p->own->address_error = keep_address(p, &f->got.address);
@@ -123,15 +124,15 @@ static int take_address(struct mr_peer *p, struct fetch *f)
     return p->own->address_error;
 }
 
-/* ---- the thread that asks ---------------------------------------------------------------------------------------- */
+/* ---- the asking thread ------------------------------------------------------------------------------------------- */
 
 static struct {
-    pthread_mutex_t mutex; /* of what follows */
+    pthread_mutex_t mutex; /* of the next members */
     pthread_cond_t news;
     struct fetch *wanted, **wanted_end, *done;
     bool stop;
 
-    bool runs; /* the library's lock guards what follows */
+    bool runs; /* the library's lock guards the next members */
     pthread_t thread;
     struct fetch *taken; /* connecting may wait for these */
 } asker = {.mutex = PTHREAD_MUTEX_INITIALIZER, .news = PTHREAD_COND_INITIALIZER};
@@ -193,7 +194,7 @@ static bool ask_meanwhile(struct mr_peer *p)
     return true;
 }
 
-/* The addresses that have come. Connecting does not go on here: it asks for addresses itself. */
+/* Takes the addresses that have come. Connecting does not go on here, because it asks for addresses itself. */
 static void take_all(void)
 {
     struct fetch *f, *next;

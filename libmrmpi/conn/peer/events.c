@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The subscribers to what happens to peers and subchannels (events.h), and its delivery to them. */
+/* The subscribers to events of peers and subchannels (events.h), and delivery to them. */
 #include "libmrmpi/conn/peer/events.h"
 
 static const struct mr_peer_events *subscribed[MR_PEER_SUBSCRIBERS];

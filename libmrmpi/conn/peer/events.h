@@ -5,7 +5,8 @@
 
 #include "libmrmpi/conn/conn.h"
 
-int mr_peer_tell_made(struct mr_peer *p); /* the first error of a subscriber; those after it do not hear of the peer */
+int mr_peer_tell_made(
+    struct mr_peer *p); /* the first error of a subscriber; later subscribers do not hear of the peer */
 void mr_peer_tell_opened(struct mr_sub *sub);
 void mr_peer_tell_established(struct mr_peer *p);
 void mr_peer_tell_lossy(struct mr_peer *p); /* unless mr_peer.has_lossy_link */

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Links that lose packets say nothing of a peer that is gone, and a peer that computes says nothing, either. So there
- * are reliable connections beside them, one for each rail, to two peers of each host: of its ranks, in their order,
- * those with this rank's place on its own host and the place beside it, counted round. Both ends know that, and who
- * connects to any peer of a host connects to these two. They are asked only when a peer has been silent
- * (conn/keepalive.c): a write of no bytes, as of probe.c. They have no time-out: one whose question is lost would
- * end in error later, when its process may compute, and answer the peer no more.
+ * Lossy links cannot report a dead peer, and a computing peer is silent, too. So there are reliable connections beside
+ * them, one for each rail, to two peers of each host: the ranks with this rank's place on its own host, and with the
+ * neighbouring place, in the order of the host's ranks, counted round. Both ends know this, and a rank that connects to
+ * any peer of a host connects to these two. Guards are asked only when a peer has been silent (conn/keepalive.c): a
+ * write of no bytes, as in probe.c. They have no time-out: a guard with a lost question would end in error later,
+ * perhaps while its process computes, and no longer answer the peer.
  *
- * A peer that has guards of its own is judged by those. For the others of its host any of the host's must answer: then
- * the host can be reached, and they compute. That a process of the host has died says nothing of the others, so there
- * are two.
+ * A peer with guards of its own is judged by these guards. For other peers of its host, any guard of the host must
+ * answer: then the host can be reached, and the peers compute. The death of one process of the host proves nothing
+ * about the others, so there are two guarded peers.
  */
 #include "libmrmpi/conn/peer/guard.h"
 #include "libmrmpi/conn/peer/internal.h"
@@ -21,7 +21,7 @@
 #include "libmrmpi/conn/peer/probe.h"
 #include "libmrmpi/verbs/verbs.h"
 
-#define PEERS_MOST 256 /* that have some; the others do without: so much memory they may take */
+#define PEERS_MOST 256 /* peers with guards; others do without: this limits the memory */
 
 struct mr_guards {
     const struct mr_peer *peer;
@@ -45,7 +45,7 @@ static void bring_up_guard(struct guard *one)
     mr_probe_again(&one->probe, &one->all->peer->address->rail[one->remote]);
 }
 
-/* It is to answer the peer: at once, and not only when there is a question. What has come meanwhile counts. */
+/* The guard must answer the peer at once, not only after a question. Messages of the meantime count. */
 static void guard_drained(struct mr_probe *l)
 {
     struct guard *one = container_of(l, struct guard, probe);
@@ -81,7 +81,7 @@ void mr_guard_rail_lost(const struct mr_peer *p, unsigned rail)
     one->made = one->connected = false;
 }
 
-/* ---- who has some ------------------------------------------------------------------------------------------------ */
+/* ---- peers with guards ------------------------------------------------------------------------------------------- */
 
 static bool may_lose(unsigned kinds)
 {
@@ -107,7 +107,7 @@ static int nth_rank_of_host(int host, int n)
             return r;
 }
 
-/* Which of the two that guard the host of another rank; second: the other one. */
+/* One of the two ranks that guard the host of another rank; second: the other one. */
 static int guard_of(int rank, int other, bool second)
 {
     return nth_rank_of_host(mr_peers.launch->node_of[other], mr_peer_place(rank) ^ second);
@@ -127,7 +127,10 @@ static bool are_enough(void)
     return n >= PEERS_MOST;
 }
 
-/* Rails that have one, each at either end once: both ends list pairs in the same order. A subchannel of the pair. */
+/*
+ * Rails with a guard, each once at either end: both ends list pairs in the same order. Returns a subchannel of the
+ * pair.
+ */
 static const struct mr_sub *sub_of_rail(const struct mr_peer *p, unsigned rail)
 {
     unsigned ours = 0, theirs = 0;
@@ -147,7 +150,7 @@ static const struct mr_sub *sub_of_rail(const struct mr_peer *p, unsigned rail)
 
 /* ---- in a handshake ---------------------------------------------------------------------------------------------- */
 
-/* They are described in *out. */
+/* Describes the guards in *out. */
 static void open_guards(struct mr_guards *g, struct mr_cm_msg *out)
 {
     for (unsigned r = 0; r < mr_verbs.num_rails; r++) {
@@ -181,7 +184,7 @@ void mr_guard_make(struct mr_peer *p, const struct mr_cm_msg *req, struct mr_cm_
         !(is_guard(self, p->rank) || is_guard(p->rank, self)))
         return;
     if (p->own->guards && (p->own->guards->connected || (req && !has_offers(req))))
-        mr_guard_free(p); /* connected: by a handshake that has failed after that */
+        mr_guard_free(p); /* connected: by a handshake that failed afterwards */
     if ((req && !has_offers(req)) || (!p->own->guards && are_enough()))
         return;
     if (!p->own->guards)
@@ -267,7 +270,7 @@ static bool ask_peer(const struct mr_peer *p, uint64_t now_ns, uint64_t since_ns
 
         if (!one->connected || mr_verbs.rail[r].down || mr_verbs.rail[r].dev->fatal)
             continue;
-        if (one->probe.qp.state == MR_QP_DRAINED) /* it could not be brought up then */
+        if (one->probe.qp.state == MR_QP_DRAINED) /* could not be brought up then */
             bring_up_guard(one);
         mr_probe_post(&one->probe, now_ns);
     }

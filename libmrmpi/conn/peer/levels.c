@@ -7,8 +7,8 @@
 #include "libmrmpi/launch/launch.h"
 
 /*
- * Links that a subchannel may have: the window has places for so many, and the other epoch needs some as well. With
- * more than sixteen subchannels they may not suffice all the same (mr_sub_open).
+ * Links for a subchannel: the window has a limited number of places, and the other epoch needs some as well. With more
+ * than sixteen subchannels the places may still not suffice (mr_sub_open).
  */
 static unsigned links_each(const struct mr_peer *p)
 {
@@ -18,8 +18,8 @@ static unsigned links_each(const struct mr_peer *p)
 }
 
 /*
- * The first of its lanes. There are subchannels for all lanes of the class in which a peer was met; where it has more
- * now each peer uses some of them, and peers spread over all. The same at both ends.
+ * The first of its lanes. There are subchannels for all lanes of the class at the peer's meeting. If the class has more
+ * lanes now, each peer uses some of them, and peers spread over all. The same at both ends.
  */
 static unsigned first_lane(const struct mr_peer *p, unsigned num_lanes)
 {
@@ -71,7 +71,7 @@ unsigned mr_levels_extra_links(const struct mr_sub *sub)
     return sub->own->extra;
 }
 
-/* Where there are too few links medium messages go with the large ones, those of the larger sizes first. */
+/* With too few links, medium messages go with the large ones, those of the larger sizes first. */
 void mr_levels_of(const struct mr_sub *sub, uint8_t sl[MR_LEVELS])
 {
     unsigned left = links_each(sub->peer) - 1 - mr_levels_have_room(sub->peer);

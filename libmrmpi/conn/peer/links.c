@@ -45,7 +45,9 @@ static void close_links(struct mr_sub *sub)
         close_link(sub, &sub->link[l]);
 }
 
-/* Memory for so many links, when it is first opened: many subchannels never are. All are closed. 0 or -ENOMEM. */
+/*
+ * Memory for num links, at the first opening, because many subchannels are never opened. All are closed. 0 or -ENOMEM.
+ */
 static int make_links(struct mr_sub *sub, unsigned num)
 {
     struct mr_link *links;
@@ -72,11 +74,11 @@ static bool sub_has_rdma(const struct mr_sub *sub)
 }
 
 /*
- * Does this level want another link than the next larger messages? If its service level is another one. Packets that go
- * with the bulk do, too, where that goes by RDMA: requests of a queue pair begin in order, so that they would wait
- * behind all writes, and behind reads when there are more than the adapters do at a time. Where small ones have a level
- * of their own, and there are many subchannels, these packets have no link of their own. Packets take a further path
- * only while no other leads there: then they go with the bulk.
+ * True if this level wants another link than the next larger messages: its service level differs. Packets sent with the
+ * bulk do, too, where the bulk goes by RDMA: requests of a queue pair begin in order, so these packets would wait
+ * behind all writes, and behind reads beyond the adapter's limit. If small messages have a level of their own, and
+ * there are many subchannels, these packets have no link of their own. Packets take a further path only while no other
+ * leads to the peer: then they go with the bulk.
  */
 static bool wants_link(const struct mr_sub *sub, const uint8_t sl[MR_LEVELS], unsigned l)
 {
@@ -98,7 +100,7 @@ static unsigned count_links(const struct mr_sub *sub, const uint8_t sl[MR_LEVELS
 
 /*
  * Packets that share a lane with the bulk wait in the fabric as long as its buffers hold, before they are confirmed.
- * Short ones have the share of their class only if many are under way: their queue is deep.
+ * Short packets have the share of their class only if many are under way: their queue is deep.
  */
 static int open_link(struct mr_sub *sub, struct mr_link *link, const struct mr_link_events *events, bool bulk,
                      bool deep)
@@ -140,7 +142,7 @@ int mr_sub_open(struct mr_sub *sub, const struct mr_link_events *events)
         }
         err = open_link(sub, &sub->link[n], events, apart && l != MR_LEVEL_SMALL && l != MR_LEVEL_PACKETS,
                         l == MR_LEVEL_PACKETS && mr_peers.ahead_limited);
-        if (err && n && sl[l] == sl[l + 1]) { /* it can do without */
+        if (err && n && sl[l] == sl[l + 1]) { /* can do without */
             forget_link(sub->peer, &sub->link[n]);
             sub->level[l] = sub->level[l + 1];
             sub->own->sl[l] = sub->own->sl[l + 1];
@@ -161,8 +163,8 @@ int mr_sub_open(struct mr_sub *sub, const struct mr_link_events *events)
 }
 
 /*
- * What was opened in a handshake that failed. No packet was sent over it. If it was connected the peer may think
- * that it is open, and have sent: the generation is over, but what has arrived is taken in.
+ * A subchannel opened in a failed handshake. No packet was sent there. If connected, the peer may think that it is
+ * open, and have sent: the generation is over, but arrivals are taken in.
  */
 bool mr_sub_unopen(struct mr_sub *sub)
 {
@@ -216,8 +218,8 @@ static void close_unused_links(struct mr_sub *sub)
 }
 
 /*
- * The links that both ends have made. Messages of a level that one of them has none for go on that of the next larger
- * ones: those would crowd the lane of smaller ones, but not the other way round.
+ * The links made by both ends. Messages of a level without a link at one end go on that of the next larger ones: larger
+ * messages would crowd the lane of smaller ones, but not the other way round.
  */
 int mr_sub_connect(struct mr_sub *sub, const struct mr_rail_addr *to, const struct mr_cm_sub *remote,
                    const struct mr_cm_sub *sls, uint32_t local_psn, uint32_t remote_psn)

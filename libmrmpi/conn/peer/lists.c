@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The table of peers, and lists of those for which something is to be done, filled where it is noticed. */
+/* The table of peers, and lists of peers with pending work, filled by the detecting code. */
 #include "libmrmpi/launch/launch.h"
 #include "libmrmpi/conn/peer/internal.h"
 
 #include <stdlib.h>
 
-#define WINDOW 4096 /* packets to one peer that may be under way */
+#define WINDOW 4096 /* most packets under way to a peer */
 
 struct mr_peers mr_peers;
 struct mr_peers_own mr_peers_own;
@@ -35,7 +35,7 @@ struct mr_peer *mr_peer_make(int rank, size_t bytes)
 void mr_peer_backlog(struct mr_peer *p)
 {
     if (p->backlogged || !p->up)
-        return; /* who is not connected is flushed when that is done */
+        return; /* an unconnected peer is flushed once connected */
     p->backlogged = true;
     p->next_backlogged = mr_peers.backlogged;
     mr_peers.backlogged = p;

@@ -78,7 +78,7 @@ static void drop_packets(struct mr_peer *p)
     mr_packets_free(mr_window_free(&p->out));
 }
 
-/* Reported when all that was under way has come back: no adapter writes into the program's buffers after that. */
+/* Reported when all posts have come back: no adapter writes into the program's buffers afterwards. */
 int mr_peers_report(void)
 {
     struct mr_peer **at = &mr_peers.failing, *p;

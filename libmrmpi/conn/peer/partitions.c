@@ -64,7 +64,7 @@ uint16_t mr_sub_answer_pkey(const struct mr_sub *sub, uint16_t theirs)
     if (!known)
         known = mr_address_partition(sub->peer->address, sub->remote_rail, 0);
     if (known && mr_pkey_partition(theirs))
-        known->key = theirs; /* its membership may be another one now */
+        known->key = theirs; /* its membership may differ now */
     return in && mr_pkey_match(in->now.key, theirs) ? in->now.key : 0;
 }
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Probes: does the adapter of a peer still answer when no subchannel to it is open? A peer that computes does not
- * answer requests to connect, and datagrams are not acknowledged. But its end of a link that broke here is still there
- * if nothing was under way from it: its adapter acknowledges what comes. So the queue pair of a link that has drained
- * is kept while its subchannel is closed, and, when there is no other way to learn of the peer, brought up once more
- * against the same queue pair over there, for writes of no bytes.
+ * Probes: find out whether a peer's adapter still answers while no subchannel is open. A computing peer does not answer
+ * requests to connect, and datagrams are not acknowledged. But the peer's end of a link that broke here still exists if
+ * nothing was under way from there: its adapter acknowledges arrivals. So the queue pair of a drained link is kept
+ * while its subchannel is closed, and, if nothing else tells about the peer, brought up once more against the same
+ * queue pair at the peer, for writes of no bytes.
  *
- * The other end expects one number of a packet. It is not known here: packets on the way when the link broke may have
- * arrived or not. Those that have arrived are acknowledged again, with the number of the last; those that are ahead are
- * refused. So a run of writes begins well before the number of what would have come next, and ends behind it.
+ * The other end expects one packet number, unknown here: packets under way when the link broke may have arrived or not.
+ * Arrived packets are acknowledged again, with the number of the last; packets ahead are refused. So a run of writes
+ * begins well before the next expected number, and ends behind it.
  */
 #include "libmrmpi/conn/peer/probe.h"
 
@@ -20,7 +20,7 @@
 
 #define RUN_MAX 64 /* writes; half of them before the next number */
 
-/* ---- what comes back --------------------------------------------------------------------------------------------- */
+/* ---- completions ------------------------------------------------------------------------------------------------- */
 
 static void probe_run_done(struct mr_wr *wr, const struct mr_wc *wc)
 {
@@ -114,7 +114,7 @@ static void probe_drained(struct mr_qp *qp)
     bool repeats = l->repeats;
 
     l->asking = false;
-    l->drained(l); /* it may be gone then, if it does not repeat */
+    l->drained(l); /* may be gone then, if it does not repeat */
     if (repeats && l->qp.state == MR_QP_ALIVE)
         post_probe(l, mr_clock_ns());
 }
@@ -122,12 +122,12 @@ static void probe_drained(struct mr_qp *qp)
 const struct mr_qp_events mr_probe_events = {
     .confirmed = ignore_confirmed, .failed = run_failed, .drained = probe_drained};
 
-/* ---- those that are kept of subchannels -------------------------------------------------------------------------- */
+/* ---- queue pairs kept of subchannels ----------------------------------------------------------------------------- */
 
 struct mr_kept_probe {
     struct mr_probe probe;
     struct mr_sub *sub;
-    bool unwanted; /* goes when it has drained */
+    bool unwanted; /* freed after draining */
 };
 
 static void free_kept_probe(struct mr_kept_probe *k)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A queue pair over which a peer's adapter is asked, however long its process computes. Its owner embeds it. */
+/* A queue pair to ask a peer's adapter, however long its process computes. Its owner embeds the struct. */
 #ifndef MRMPI_PEER_PROBE_H
 #define MRMPI_PEER_PROBE_H
 
@@ -8,13 +8,13 @@
 struct mr_probe {
     struct mr_qp qp; /* events: mr_probe_events; owner: this */
     struct mr_tx tx;
-    uint32_t psn;     /* the peer expects this one, or one a little before or behind */
-    uint32_t then;    /* it does after the run that is under way */
-    uint32_t receive; /* what the peer would send next */
+    uint32_t psn;     /* the peer expects this number, or one a little before or behind */
+    uint32_t then;    /* the expected number after the present run */
+    uint32_t receive; /* the peer's next number */
     unsigned run;     /* writes of the next question, half of them before psn; 0: one */
-    bool answers;     /* and is that taken, once it has been brought up again? */
+    bool answers;     /* whether the probe, once brought up again, is answered */
     bool asking;
-    bool repeats; /* the question, once it has drained */
+    bool repeats; /* the question, after draining */
     uint64_t asked_ns;
     void (*answered)(struct mr_probe *l);
     void (*drained)(struct mr_probe *l);
@@ -27,7 +27,7 @@ extern const struct mr_qp_events mr_probe_events;
  * answered() is called for a refusal, too.
  */
 void mr_probe_post(struct mr_probe *l, uint64_t now_ns);
-/* Once it has drained: bring it up again, against where the peer's rail is now (NULL: where it was). */
+/* After draining: brings the queue pair up again, to the peer's present rail (NULL: unchanged). */
 void mr_probe_again(struct mr_probe *l, const struct mr_rail_addr *to);
 
 #endif

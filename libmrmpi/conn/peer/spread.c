@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Scheduling policies at work (policy.h): which policy each class of messages has, which of this host's rails it
- * allows, and what that means for the subchannels to a peer.
+ * Scheduling policies in use (policy.h): the policy of each class of messages, the rails of this host that it allows,
+ * and the resulting subchannels to a peer.
  */
 #include "libmrmpi/conn/peer/internal.h"
 
@@ -39,7 +39,7 @@ static void log_rails(enum mr_policy_class c, const char *text, const struct mr_
     mr_log(MR_LOG_INFO, "%s messages, policy %s:%s", c == MR_POLICY_SMALL ? "small" : "large", text, names);
 }
 
-/* -EINVAL: it is none, or names rails that this host has not got; what says why. */
+/* -EINVAL: not a policy, or names rails missing on this host; what has the reason. */
 static int adopt_policy(enum mr_policy_class c, const char *text, char *what, size_t size)
 {
     struct mr_policy_port port[MR_RAILS_MAX];
@@ -74,7 +74,7 @@ static const char *setting_of(enum mr_policy_class c)
     return c == MR_POLICY_SMALL ? mr_config.policy_small : mr_config.policy_large;
 }
 
-/* fabricd's policy, if the user has none. One that is of no use here is no reason to fail. */
+/* fabricd's policy, if the user has none. A policy of no use here does not fail the start. */
 static void adopt_fabric_policy(enum mr_policy_class c)
 {
     const char *text = mr_peers.qos.spread[c];
@@ -126,8 +126,8 @@ bool mr_spread_is_far(unsigned rail)
 }
 
 /*
- * Of a set of subchannels those whose rails are well: for small messages the best, for large ones all that have a
- * weight left. All, if none has.
+ * Of a set of subchannels, those with healthy rails: for small messages the best, for large messages all with a weight
+ * left. All, if none has.
  */
 static uint32_t keep_well(const struct mr_peer *p, enum mr_policy_class c, uint32_t set)
 {

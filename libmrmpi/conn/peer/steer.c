@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Rules at work (rules.h). A packet's way is looked up by what it is and by its size class, in a table of the peer's
- * that is made anew when links open or break, and when the peer's counts have passed one that a rule names. Without
- * rules there are no such tables.
+ * Rules in use (rules.h). A packet's subchannels are looked up by its use and its size class, in a table of the peer
+ * that is made anew when links open or break, and when the peer's counts pass a limit in a rule. Without rules there
+ * are no such tables.
  */
 #include "libmrmpi/conn/peer/internal.h"
 
@@ -28,7 +28,7 @@ static char *read_text(const char *setting, size_t *len)
     }
     text = f ? malloc(MR_RULES_TEXT + 1) : NULL;
     if (text)
-        *len = fread(text, 1, MR_RULES_TEXT + 1, f); /* one more than is allowed shows */
+        *len = fread(text, 1, MR_RULES_TEXT + 1, f); /* one more than allowed is detected */
     if (f)
         fclose(f);
     return text;
@@ -123,7 +123,7 @@ bool mr_steer_by_rdma(const struct mr_peer *p, size_t len)
     return kind == MR_LINK_KINDS || kind == bulk;
 }
 
-/* If all that both ranks may use were open, would some packet go over one of these kinds? */
+/* True if some packet would go over one of these kinds, with all links open that both ranks may use. */
 bool mr_steer_wants(const struct mr_peer *p, uint8_t set)
 {
     struct mr_rules_peer about = describe_peer(p);

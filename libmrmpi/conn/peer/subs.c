@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The subchannels of a peer: one for each pair of rails (conn/route/pair.h), path and kind of link. Which of them carry
- * packets, and with what weights.
+ * The subchannels of a peer: one for each pair of rails (conn/route/pair.h), path and kind of link. Chooses the
+ * subchannels for packets, and weights.
  */
 #include "libmrmpi/conn/peer/internal.h"
 
@@ -57,7 +57,10 @@ struct mr_sub *mr_sub_tagged(struct mr_peer *p, uint32_t tag)
     return mr_sub_find(p, tag >> 3 & 7, tag & 7, tag >> 6 & 0x7f, tag >> 13 & 0xff);
 }
 
-/* What losses take off the way: the more of what each end sees, since only the end whose packets are lost does. */
+/*
+ * The reduction of a way's weight for losses: the larger of both ends', because only the end whose packets are lost
+ * sees losses.
+ */
 static uint32_t worse_doubt(const struct mr_sub *sub)
 {
     uint32_t theirs = mr_health_of(sub->peer->doubts, sub->remote_rail);
@@ -65,15 +68,15 @@ static uint32_t worse_doubt(const struct mr_sub *sub)
     return sub->doubt > theirs ? sub->doubt : theirs;
 }
 
-/* What the health of both rails, as fabricd sees it, takes off the weight. */
+/* The reduction by the health of both rails, according to fabricd. */
 static uint32_t rails_sick_of(const struct mr_sub *sub)
 {
     return mr_health_both(sub->rail->sick, mr_health_of(sub->peer->sick, sub->remote_rail));
 }
 
 /*
- * A way that loses packets has its whole weight while it is worth its use: a stall holds up all rails, so a message is
- * sooner over with all of a rail or with none of it. Small messages gain nothing by such a way.
+ * A lossy way has its whole weight while worth its use: a stall holds up all rails, so a message finishes sooner over
+ * all of a rail or without the rail. Small messages gain nothing by such a way.
  */
 static uint32_t sick_of(const struct mr_sub *sub)
 {
@@ -128,7 +131,10 @@ static unsigned least_pairs(const struct mr_pair *pair, unsigned num)
     return least;
 }
 
-/* So many of each, that a class of several lanes uses them all on every rail: its share is divided among them there. */
+/*
+ * The number of copies with which a class of several lanes uses all lanes on every rail: its share is divided among
+ * them there.
+ */
 static unsigned count_copies(const struct mr_pair *pair, unsigned num, unsigned num_kinds)
 {
     unsigned lanes = mr_peers.qos.level[MR_LEVEL_BULK].num_lanes, least = least_pairs(pair, num);
@@ -139,7 +145,7 @@ static unsigned count_copies(const struct mr_pair *pair, unsigned num, unsigned 
     return copies ? copies : 1;
 }
 
-/* Which end has more rails in these pairs; the lower rank where both have as many. */
+/* The end with more rails in these pairs; the lower rank if equal. */
 static unsigned richer_end(const struct mr_pair *pair, unsigned num)
 {
     unsigned rails[2] = {0};
@@ -171,7 +177,7 @@ static void add_subs_of_kind(struct mr_peer *p, unsigned kind, const struct mr_p
             add_sub(p, &pair[i], ours, kind, copy, on_rail[pair[i].rail[end]]++);
 }
 
-/* Pairs in the order of the list: those that lead to the peer first, then further paths of these, then spare pairs. */
+/* Pairs in the order of the list: those in use first, then further paths of these, then spare pairs. */
 struct pairs {
     struct mr_pair pair[MR_SUBS_MAX];
     unsigned num, paths, spares;
@@ -257,8 +263,8 @@ static unsigned match_pairs(struct mr_peer *p, unsigned most, struct mr_pair pai
 }
 
 /*
- * The other pairs of rails that reach each other, behind the num that there are, most at most; one path each. They are
- * the same at both ends, whatever MRMPI_PAIRS says there.
+ * The other pairs of rails that reach each other, behind the first num pairs, most at most; one path each. They are the
+ * same at both ends, whatever MRMPI_PAIRS is there.
  */
 static unsigned list_spares(const struct mr_peer *p, struct mr_pair pair[MR_SUBS_MAX], unsigned num, unsigned most)
 {
@@ -288,8 +294,8 @@ static unsigned list_spares(const struct mr_peer *p, struct mr_pair pair[MR_SUBS
 }
 
 /*
- * Further paths of the pairs that there are, behind all that are listed so far, most at most: path 1 of all, then path
- * 2. Both ends want no number of paths of their own.
+ * Further paths of the present pairs, behind all pairs listed so far, most at most: path 1 of all, then path 2. Neither
+ * end sets a number of paths of its own.
  */
 static unsigned list_paths(const struct mr_peer *p, struct pairs *all, unsigned most)
 {
@@ -310,8 +316,7 @@ static unsigned list_paths(const struct mr_peer *p, struct pairs *all, unsigned 
     return n;
 }
 
-/* A subchannel of the pair to which a further path belongs, and the paths that share its ports with it, and are used.
- */
+/* A subchannel of the pair of a further path, and the used paths that share its ports. */
 static unsigned sharing_paths(const struct mr_peer *p, const struct mr_sub *sub)
 {
     unsigned n = 0;
@@ -365,7 +370,7 @@ void mr_peers_reweigh(void)
             reweigh_peer(mr_peers.peer[i]);
 }
 
-/* What waits for room on a subchannel that rests now goes over others; what is under way there ends there. */
+/* Packets waiting for room on a subchannel that now rests go over others; traffic under way ends there. */
 void mr_peer_take_health(struct mr_peer *p)
 {
     bool changed = false;
@@ -467,7 +472,7 @@ void mr_subs_use_spares(struct mr_peer *p)
     p->num_spare = 0;
 }
 
-/* Those of paths become part of what is looked at, if they are not yet. */
+/* Adds the subchannels of paths to those handled, if not yet done. */
 static void add_paths(struct mr_peer *p)
 {
     unsigned n = p->own->num_added ? 0 : p->num_paths;
@@ -517,8 +522,8 @@ void mr_subs_change_epoch(struct mr_peer *p, uint8_t epoch)
 }
 
 /*
- * While another pair of rails leads there the spare ones carry nothing new, but large messages over chosen paths.
- * Returns the set of those that are up for large messages only.
+ * While another pair of rails leads to the peer, spare pairs carry nothing new, except large messages over chosen
+ * paths. Returns the set open for large messages only.
  */
 static uint32_t rest_spares(struct mr_peer *p)
 {

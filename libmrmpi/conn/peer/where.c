@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The LIDs of peers' ports, when they are no longer those of their addresses. Connection messages carry the sender's
- * LIDs; but if the LIDs of both ends have changed, no message arrives. Then fabricd is asked, which asks the subnet
- * administration: while a request to connect is not answered, less and less often. Without a daemon a peer whose LIDs
+ * The LIDs of peers' ports, when different from those in their addresses. Connection messages carry the sender's LIDs;
+ * but if the LIDs of both ends have changed, no message arrives. Then fabricd is asked, which asks the subnet
+ * administration: while a request to connect is unanswered, less and less often. Without a daemon, a peer whose LIDs
  * have changed, like ours, is not found.
  */
 #include "libmrmpi/conn/peer/guard.h"
@@ -82,7 +82,7 @@ void mr_where_learn(struct mr_peer *p, const struct mr_cm_msg *m)
 {
     bool any = false;
 
-    if ((int16_t)(m->moves - p->moves) < 0) /* it waited in the queue of another rail */
+    if ((int16_t)(m->moves - p->moves) < 0) /* waited in the queue of another rail */
         return;
     p->moves = m->moves;
     for (unsigned i = 0; i < p->address->num_rails; i++) {
@@ -105,7 +105,7 @@ static uint64_t guid_of(const struct mr_rail_addr *a)
     return guid;
 }
 
-/* A port here that leads to this one of the peer's, another one each time; NULL: there is none. */
+/* A local port that leads to this port of the peer, another each time; NULL: none. */
 static const struct mr_rail *rail_to(const struct mr_peer *p, unsigned remote)
 {
     const struct mr_rail *found[MR_SUBS_MAX];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Memory that is advertised to a peer, and the notifications of what the peer has written there. */
+/* Memory advertised to a peer, and the notifications of the peer's writes there. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Words in a peer's memory that its adapter changes. A word goes over one subchannel, once: if that breaks, nobody here
- * knows whether it was changed, and its owner is told so when it can be no more (net/stripe/moves.c).
+ * Atomics in a peer's memory, executed by its adapter. An atomic goes over one subchannel, once: if the subchannel
+ * breaks, it is unknown here whether the atomic was changed, and its owner is told so when no change can follow any
+ * more (net/stripe/moves.c).
  */
 #include "libmrmpi/net/bulk/internal.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-/* It leads to the adapter that changes the words of this memory, over a reliable connection. */
+/* True if the subchannel leads to the adapter that executes atomics in this memory, over a reliable connection. */
 static bool can_do_atomics(const struct mr_sub *sub, const struct mr_remote *remote)
 {
     const struct mr_peer *p = sub->peer;
@@ -19,13 +20,16 @@ static bool can_do_atomics(const struct mr_sub *sub, const struct mr_remote *rem
            p->address->rail[sub->remote_rail].reads;
 }
 
-/* Its generation goes with it: words over the next connection are not behind those of this one. */
+/* The generation is part of the way: atomics over the next connection are not ordered behind those of this one. */
 static uint32_t sub_and_generation(const struct mr_sub *sub)
 {
     return (uint32_t)(sub - sub->peer->sub + 1) << 8 | sub->generation;
 }
 
-/* NULL: none leads there now, or not the one that is wanted. One whose rails are out of use is the last choice. */
+/*
+ * NULL: no subchannel leads there now, or not the required one. A subchannel whose rails are out of use is the last
+ * choice.
+ */
 static struct mr_sub *find_way(struct mr_peer *p, const struct mr_remote *remote, uint32_t wanted)
 {
     struct mr_sub *rests = NULL;
@@ -44,7 +48,7 @@ static struct mr_sub *find_way(struct mr_peer *p, const struct mr_remote *remote
     return rests;
 }
 
-/* What finds no room does not wait here: its owner may want something else by then. */
+/* An atomic without room does not wait here: its owner may want something else by then. */
 int mr_net_word(struct mr_vc *vc, const struct mr_remote *remote, struct mr_vc_atomic *w)
 {
     struct mr_peer *p = vc->data;

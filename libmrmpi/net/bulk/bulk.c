@@ -26,7 +26,7 @@
 
 #define STRIPE_ALIGN  4096
 #define STRIPE_FINE   256   /* cuts of short messages are as fine as this, */
-#define STRIPE_PARTS  256   /* so that weights hold to one part in so many */
+#define STRIPE_PARTS  256   /* so that weights hold to 1/256 */
 #define TRACKED_ALIGN 65536 /* so that writes are long */
 
 /* ---- beginning ------------------------------------------------------------------------------------------------- */
@@ -42,8 +42,8 @@ static struct mr_ahead *stripe_bucket(const struct mr_stripe_op *s)
 }
 
 /*
- * A medium message goes ahead of the bulk if the budgets of all rails that carry it allow that, and what the peer has
- * granted. Each is charged for its part.
+ * A medium message goes ahead of the bulk if the budgets of all its rails allow this, and the peer's grant. Each is
+ * charged for its part.
  */
 static void choose_level(struct mr_transfer *transfer, size_t len)
 {
@@ -82,7 +82,7 @@ struct mr_transfer *mr_bulk_make(const struct mr_transfer *shape, const struct m
     return transfer;
 }
 
-/* No subchannel is up: one stripe, that waits for one. */
+/* No subchannel is open: one stripe, which waits. */
 static unsigned plan_to_wait(const struct mr_peer *p, uint64_t len, struct mr_stripe *plan)
 {
     *plan = (struct mr_stripe){.sub = (unsigned)__builtin_ctz(p->rdma), .len = len};
@@ -90,8 +90,9 @@ static unsigned plan_to_wait(const struct mr_peer *p, uint64_t len, struct mr_st
 }
 
 /*
- * Cutting a message saves time while rails would be idle. When each has messages to carry it only costs: a request, a
- * completion and a notification more for each stripe. From MR_STRIPE_BUSY times MRMPI_STRIPE_MIN on that does not show.
+ * Cutting a message saves time while rails would be idle. If each rail has messages to carry, a cut only costs: another
+ * request, completion and notification for each stripe. From MR_STRIPE_BUSY times MRMPI_STRIPE_MIN on, this cost does
+ * not show.
  */
 static uint64_t stripe_least(const struct mr_peer *p, uint64_t len)
 {
@@ -101,7 +102,7 @@ static uint64_t stripe_least(const struct mr_peer *p, uint64_t len)
     return busy && len < MR_STRIPE_BUSY * least ? MR_STRIPE_BUSY * least : least;
 }
 
-/* Bytes to which the cuts of a message are aligned. */
+/* Alignment of the cuts of a message, in bytes. */
 static uint64_t cut_align(const struct mr_peer *p, uint64_t len)
 {
     uint64_t align = STRIPE_ALIGN;
@@ -117,9 +118,9 @@ static uint64_t cut_align(const struct mr_peer *p, uint64_t len)
 }
 
 /*
- * A short operation on a window that nothing else is under way beside takes the subchannel of the last one: whoever
- * waits for each of them looks first where the last one completed. Of unequal ones the better one is taken as before.
- * True: it is alone.
+ * A short operation on a window, without other traffic, takes the subchannel of the last one, because a waiter for each
+ * operation polls first where the last one completed. Of unequal subchannels the better one is taken as before. True:
+ * no other traffic.
  */
 static bool stay_if_idle(struct mr_peer *p)
 {
@@ -139,7 +140,7 @@ static void look_there(const struct mr_stripe_op *s)
         mr_verbs_poll_first(s->sub->rail);
 }
 
-/* without: set of subchannels that have no key. */
+/* without: set of subchannels without a key. */
 static unsigned plan_stripes(struct mr_peer *p, uint64_t len, uint32_t without, struct mr_stripe plan[MR_SUBS_MAX])
 {
     struct mr_load some[MR_SUBS_MAX];
@@ -173,9 +174,9 @@ void mr_bulk_list(struct mr_transfer *transfer)
     mr_bulk.open_transfers++;
 }
 
-/* What is to be moved by RDMA. */
+/* The memory of an RDMA transfer. */
 struct job {
-    char *buf; /* the message, of size bytes, or what is moved of a window */
+    char *buf; /* the message, of size bytes, or the moved part of a window */
     size_t size;
     struct mr_vc_part part;
     const struct mr_remote *remote;
@@ -224,7 +225,7 @@ static int register_transfer(const struct job *j, struct mr_transfer *transfer)
     return err;
 }
 
-/* What can be known before memory is registered. 0 or negative errno. */
+/* Checks possible before memory is registered. 0 or negative errno. */
 static int check_job(const struct mr_peer *p, const struct job *j)
 {
     unsigned num_keys = j->remote->num_keys;
@@ -298,7 +299,7 @@ release:
     return err;
 }
 
-/* The whole of it over one subchannel. */
+/* The whole list over one subchannel. */
 void mr_bulk_begin_list(struct mr_transfer *transfer)
 {
     struct mr_stripe_op *s = &transfer->stripe[0];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Large messages between hosts: memory that is advertised to a peer, RDMA writes into it and reads from it, in stripes
- * over the subchannels that have RDMA, or datagrams straight into the program's memory. The channel (net/) calls these
- * functions with the library's lock held. Completions go up through mr_vc_up (put_sent, read_done, put_landed).
+ * Large messages between hosts: memory advertised to a peer, RDMA writes into it and reads from it, in stripes over the
+ * subchannels with RDMA, or datagrams straight into the program's memory. The channel (net/) calls these functions with
+ * the library's lock held. Completions go up through mr_vc_up (put_sent, read_done, put_landed).
  */
 #ifndef MRMPI_BULK_H
 #define MRMPI_BULK_H
@@ -28,23 +28,23 @@ void mr_bulk_withdraw(struct mr_region *region);
 /* Stripes of messages shorter than so many times MRMPI_STRIPE_MIN are not cut while all rails are busy. */
 #define MR_STRIPE_BUSY 4
 /*
- * As mr_vc_move. Short writes are sent with their request, so that buf need not be registered. Errors as of mr_net_put;
+ * As mr_vc_move. Short writes carry their data in the request, so buf need not be registered. Errors as of mr_net_put;
  * -EOPNOTSUPP: over links that lose writes, too.
  */
 int mr_net_move(struct mr_vc *vc, void *buf, size_t len, const struct mr_remote *remote, bool write,
                 struct mr_vc_move *m);
-/* Posts what waited for room or for a connection. True: some still waits. */
+/* Posts parts that waited for room or for a connection. True: some still wait. */
 bool mr_bulk_resume(struct mr_peer *p);
 /* A notification (immediate data of a write) has arrived. */
 void mr_bulk_landed(uint32_t imm);
 /* A control message of the peer. True: it was about a large message, and has been handled. */
 bool mr_bulk_control(struct mr_peer *p, const struct mr_hdr *hdr, const void *payload, size_t len);
 /*
- * Called from poll for a peer that is watched. idle: every completion has been handled, so what is overdue at now_ns is
+ * Called from poll for a watched peer. idle: every completion has been handled, so parts overdue at now_ns are
  * requested again. True: call again.
  */
 bool mr_bulk_watch(struct mr_peer *p, bool idle, uint64_t now_ns);
-/* Gives free queue pairs to datagram receives that wait for one. The time if the clock was read, or 0. */
+/* Gives free queue pairs to waiting datagram receives. The time if the clock was read, or 0. */
 uint64_t mr_bulk_serve(void);
 
 #endif

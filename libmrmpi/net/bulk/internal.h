@@ -25,11 +25,11 @@ void mr_bulk_begin_list(struct mr_transfer *transfer);
 /* A transfer with these stripes, begun like shape; NULL: no memory. And: it is under way. */
 struct mr_transfer *mr_bulk_make(const struct mr_transfer *shape, const struct mr_stripe *plan, unsigned n);
 void mr_bulk_list(struct mr_transfer *transfer);
-/* The level of what a window is written or read in pieces of so many bytes. */
+/* The level for a window's reads or writes in pieces of up to `most` bytes. */
 uint8_t mr_bulk_write_level(size_t most);
 
 /* ---- writer.c ---- */
 void mr_writers_post(struct mr_peer *p);
-void mr_writers_end(struct mr_peer *p); /* it is lost */
+void mr_writers_end(struct mr_peer *p); /* the peer is lost */
 
 #endif

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Large messages between calls: events of peers, what waits, control messages; the beginning and end of the room. */
+/*
+ * Large messages between calls: events of peers, waiting parts, control messages; the beginning and end of the folder.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Short writes to windows. The first one is posted at once. While that is under way others are collected, so that many
- * of them are one list, with one doorbell and one completion: until the list is full, its owner wants it posted, or the
- * network is looked at (the peer is in the backlog meanwhile).
+ * Short writes to windows. The first write is posted at once. While it is under way others are collected, so that many
+ * writes are one list, with one doorbell and one completion: until the list is full, its owner wants the post, or the
+ * network is polled (the peer is in the backlog meanwhile).
  */
 #include "libmrmpi/net/bulk/internal.h"
 
@@ -94,7 +94,7 @@ void mr_writers_end(struct mr_peer *p)
     }
 }
 
-/* What is collected still goes. */
+/* Collected writes are still posted. */
 void mr_net_writer_close(struct mr_net_writer *base)
 {
     struct mr_bulk_writer *w = (struct mr_bulk_writer *)base, **at = &mr_bulk_of(w->peer)->collecting;
@@ -134,7 +134,7 @@ bool mr_net_writer_aim(struct mr_net_writer *base, const struct mr_remote *remot
     return true;
 }
 
-/* What goes with a request, whatever subchannel of those that are open it takes. */
+/* The limit of data that goes with a request, over any open subchannel. */
 static uint32_t most_inline(const struct mr_peer *p)
 {
     uint32_t most = MR_WLIST_MOST;

@@ -21,8 +21,8 @@ static void limit_registrations(void)
 }
 
 /*
- * A page fault of the adapter costs far more than pinning the page does, and in the middle of a transfer. So buffers
- * that would stay registered are pinned, unless the user wants it otherwise.
+ * A page fault of the adapter costs far more than pinning the page, and in the middle of a transfer. So buffers whose
+ * registration would stay are pinned, unless the user wants otherwise.
  */
 static void choose_on_demand(void)
 {
@@ -43,7 +43,7 @@ static void choose_on_demand(void)
                no || without || unreliable ? "registered anew" : "paged on demand", mr_regs.unwatched);
 }
 
-/* What is written, or may be read over old adapters, has all keys: nothing could be sent in its place. */
+/* Memory to be written, or read over old adapters, has all keys: nothing could be sent in its place. */
 static bool reads_all(void)
 {
     for (unsigned i = 0; i < mr_verbs.num_rails; i++)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which subchannels may carry a large message: those that the policy allows, and for whose rails its memory has keys at
- * both ends. To register memory takes as long with each device, one after the other, and at both ends one after the
- * other. While one rail carries more than a processor copies that is longer than another rail saves: 512 KiB from and
- * to memory that was not used before went over one, two, three and four HDR rails at 24.1, 15.8, 10.7 and 8.0 GB/s
- * (simulated). So the sender registers with one device first, each in its turn, and with the others when the memory is
- * used again. The receiver does the same with what the sender has keys for. If no rail with a key is left, the receiver
- * asks for the bytes in packets (p2p/rndv/read.c).
+ * The subchannels for a large message: those allowed by the policy, and for whose rails its memory has keys at both
+ * ends. Registering memory takes as long with each device, one after the other, and at both ends one after the other.
+ * While one rail carries more than a processor copies, this takes longer than another rail saves: 512 KiB from and to
+ * memory not used before went over one, two, three and four HDR rails at 24.1, 15.8, 10.7 and 8.0 GB/s (simulated). So
+ * the sender registers with one device first, in turn, and with the others when the memory is used again. The receiver
+ * does the same among the sender's keys. If no rail with a key is left, the receiver asks for the bytes in packets
+ * (p2p/rndv/read.c).
  */
 #include <errno.h>
 
@@ -36,7 +36,7 @@ static uint32_t pair_rate(const struct mr_sub *sub)
     return ours < theirs ? ours : theirs;
 }
 
-/* Subchannels that may carry large messages now; those whose rail there is in the set without are no use. */
+/* Subchannels for large messages now; those whose remote rail is in the set `without` are excluded. */
 static uint32_t stripe_subs(const struct mr_peer *p, uint32_t without)
 {
     uint32_t set = p->rdma;
@@ -63,7 +63,7 @@ struct mr_bulk_rails mr_bulk_rails_to(const struct mr_peer *p, uint32_t without)
     return r;
 }
 
-/* Devices of the fastest of a set of subchannels; 0: a processor copies more than one of those carries. */
+/* Devices of the fastest in a set of subchannels; 0: a processor copies more than one of these carries. */
 static uint32_t fastest_devices(const struct mr_peer *p, uint32_t subs)
 {
     uint32_t best = MR_BULK_COPY_MBPS, set = 0;
@@ -79,7 +79,7 @@ static uint32_t fastest_devices(const struct mr_peer *p, uint32_t subs)
     return set;
 }
 
-/* One of them, each in its turn. */
+/* One of them, in turn. */
 static uint32_t next_of(uint32_t devices)
 {
     uint32_t later = devices & ~((2u << mr_bulk.home) - 1), next = later ? later : devices;
@@ -110,15 +110,15 @@ static uint32_t devices_of(const struct mr_peer *p, uint32_t subs)
     return set;
 }
 
-/* It is not cut; or it is hardly worth that, and the rest of it would wait for a slow rail. */
+/* Not cut; or hardly worth a cut, whose second part would wait for a slow rail. */
 static bool goes_unstriped(size_t len, bool alike)
 {
     return len < mr_config.stripe_min || (len == mr_config.stripe_min && !alike);
 }
 
 /*
- * The tail of a message is read, too, and one message is sent to some at a time. But a buffer may also be used again
- * and again before the first one has ended, and so for ever.
+ * The last part of a message is read, too, and a message is sent to several ranks at a time. But a buffer may also be
+ * used again and again before its first transfer has ended, without end.
  */
 static bool is_in_first_use(const void *buf, size_t len)
 {
@@ -195,7 +195,7 @@ bool mr_bulk_has_no_way(const struct mr_transfer *transfer)
     const struct mr_peer *p = transfer->peer;
 
     if (!mr_bulk_may_lack(transfer) || !stripe_subs(p, 0))
-        return false; /* it waits for any */
+        return false; /* waits for any */
     if (stripe_subs(p, rails_without_key(transfer)) & ~mr_bulk_lacking(transfer))
         return false;
     if (!stripe_subs(p, rails_without_key(transfer)))

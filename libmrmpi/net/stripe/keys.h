@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The memory of large messages: registered through a cache, with one device or with all, or better copied. Also for
- * packets sent from the program's memory. A registration belongs to the caller until it is given back.
+ * packets sent from the program's memory. A registration belongs to the caller until given back.
  */
 #ifndef MRMPI_STRIPE_KEYS_H
 #define MRMPI_STRIPE_KEYS_H
@@ -42,13 +42,13 @@ uint32_t mr_bulk_lacking(const struct mr_transfer *transfer);
 /* Only such ones are left, and no other device can be told. */
 bool mr_bulk_has_no_way(const struct mr_transfer *transfer);
 /*
- * True if the message had better be copied by both sides, packet by packet and at the same time. Registration takes one
- * side after the other and one device after the other, perhaps for this time only: the message is short, and its memory
- * has not been used since it was mapped. Remembers the use.
+ * True if both sides should copy the message, packet by packet and at the same time. Registration takes one side after
+ * the other and one device after the other, perhaps for this time only: the message is short, and its memory has not
+ * been used since it was mapped. Remembers the use.
  */
 bool mr_bulk_copies(const struct mr_peer *p, const void *buf, size_t len);
 #define MR_BULK_COPIED      (128u << 10) /* bytes, for each device: copied in the 10.5 us that a registration takes */
-#define MR_BULK_COPIED_FAST (160u << 10) /* the same with one device, whose rail carries more than is copied */
+#define MR_BULK_COPIED_FAST (160u << 10) /* the same with one device, whose rail carries more than the copies */
 /*
  * Memory is registered with one device first, and with the others at its next use: one of our rails to the peer carries
  * more than a processor copies, and registering with all devices would cost more time than they save. Messages are

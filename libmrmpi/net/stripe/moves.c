@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Stripes whose subchannel breaks, or retires, or has no room yet. After a break a stripe is repeated over another
- * subchannel (conn/recovery.c decides when that is safe), in two steps, more if it is long: one begins when the one
- * before it has arrived, so the next break costs one step only. Each break halves the steps, so that even a rail that
- * breaks before a whole stripe is through carries it in the end.
+ * subchannel (conn/recovery.c decides when that is safe), in two steps, more if long: a step begins when the previous
+ * step has arrived, so the next break costs one step only. Each break halves the steps, so that even a rail that breaks
+ * before a whole stripe is through carries it in the end.
  *
- * A subchannel also breaks when the peer's adapter refuses an access. That happens to moves of attached memory, and to
- * lists of writes to it, which was withdrawn before we heard of it: they end with an error, the others are repeated. If
- * there is none, keys or memory are not what they should be, and it would be the same over any other link: the peer is
- * lost.
+ * A subchannel also breaks when the peer's adapter refuses an access. This happens to moves of attached memory, and to
+ * lists of writes to it, if the memory was withdrawn before the news came: they end with an error, the others are
+ * repeated. Without such moves, keys or memory are wrong, and any other link would refuse, too: the peer is lost.
  */
 #include "libmrmpi/net/stripe/wlist.h"
 #include "libmrmpi/net/stripe/track.h"
@@ -21,7 +20,7 @@
 #include "libmrmpi/net/view/view.h"
 #include "libmrmpi/net/stripe/keys.h"
 
-/* Of a stripe whose subchannels break. The longest take ms: what passes until the next begins is nothing to that. */
+/* Of a stripe whose subchannels break. The longest take ms: the time until the next step is small beside this. */
 #define STEP_MIN ((uint64_t)64 << 10)
 #define STEP_MAX ((uint64_t)64 << 20)
 
@@ -39,7 +38,7 @@ void mr_stripe_assign(struct mr_stripe_op *s)
         p->needed = true;
         mr_budget_need(p);
         if (mr_bulk_may_lack(s->transfer))
-            mr_peer_backlog(p); /* another one may be up, but without a key */
+            mr_peer_backlog(p); /* another may be open, but without a key */
         return;
     }
     mr_sched_charge(&mr_peers.policy[MR_POLICY_LARGE], &mr_bulk_of(p)->stripe_turn, p->load, p->num_now, i, s->len);
@@ -48,7 +47,7 @@ void mr_stripe_assign(struct mr_stripe_op *s)
     mr_stripe_start(s, 0);
 }
 
-/* What is not known to have arrived is repeated, in shorter steps. */
+/* Parts not known to have arrived are repeated, in shorter steps. */
 static void shorten_steps(struct mr_stripe_op *s)
 {
     uint64_t step = (s->step ? s->step : s->len) / 2;
@@ -57,7 +56,7 @@ static void shorten_steps(struct mr_stripe_op *s)
     s->left = s->len - s->there;
 }
 
-/* Over another subchannel. Tracked: what is left in this round; the peer asks for the rest. */
+/* Over another subchannel. Tracked: the rest of this round; the peer asks for the remainder. */
 static void restart_stripe(struct mr_stripe_op *s)
 {
     if (s->transfer->refused || s->transfer->atomic) { /* a word that may have been changed is not changed again */
@@ -85,13 +84,13 @@ void mr_stripes_unmeasure(struct mr_peer *p)
     mr_bulk_of(p)->feedback = NULL;
 }
 
-/* None of it has been posted over the subchannel. */
+/* Nothing of it has been posted over the subchannel. */
 static bool is_unposted(const struct mr_stripe_op *s)
 {
     return s->state == MR_STRIPE_WAITS && !(s->transfer->track && s->transfer->track->round);
 }
 
-/* Lists that wait for room would be refused as the one was, and the next connection with them. */
+/* Lists waiting for room would be refused like the first, and break the next connection. */
 static void refuse_lists_as(const struct mr_transfer *one)
 {
     for (struct mr_transfer *transfer = mr_bulk_of(one->peer)->transfers; transfer; transfer = transfer->next)
@@ -100,7 +99,7 @@ static void refuse_lists_as(const struct mr_transfer *one)
             transfer->refused = true;
 }
 
-/* The moves to attached memory that were under way over it; false: there are none. */
+/* The moves to attached memory that were under way there; false: none. */
 static bool refuse_moves(const struct mr_sub *sub)
 {
     bool found = false;
@@ -124,7 +123,7 @@ static struct mr_stripe_op *find_refused(const struct mr_peer *p)
     return NULL;
 }
 
-/* What the owner of a move does then may begin others. */
+/* The owner of a move may then begin others. */
 static void end_refused(struct mr_peer *p)
 {
     struct mr_stripe_op *s;
@@ -243,7 +242,7 @@ bool mr_stripes_use(const struct mr_sub *sub)
     return false;
 }
 
-/* Stripes of which something is posted stay. */
+/* Partly posted stripes stay. */
 static void move_waiting_stripes(struct mr_sub *sub)
 {
     struct mr_stripe_op *s = mr_bulk_sub_of(sub)->waiting, *next;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Memory that is advertised while a device fails: registered with it again, and the new keys told to peers. */
+/*
+ * Memory advertised while a device fails: registered again with the returned device, with the new keys sent to peers.
+ */
 #include "libmrmpi/net/stripe/renew.h"
 
 #include <errno.h>
@@ -10,7 +12,7 @@
 #include "libmrmpi/launch/launch.h"
 #include "libmrmpi/verbs/verbs.h"
 
-#define KEYS_MOST 32 /* in one message, which is no longer than any packet may be */
+#define KEYS_MOST 32 /* in a message, which is no longer than any packet may be */
 
 /* ---- the owner --------------------------------------------------------------------------------------------------- */
 
@@ -34,7 +36,7 @@ void mr_renew_remove(struct mr_bulk_region *r)
         r->next->at = r->at;
 }
 
-/* The rail whose key names the region to the peer; MR_RAILS_MAX: it has none. */
+/* The rail whose key names the region to the peer; MR_RAILS_MAX: none. */
 static unsigned naming_rail(const struct mr_bulk_region *r)
 {
     unsigned i = 0;
@@ -44,7 +46,7 @@ static unsigned naming_rail(const struct mr_bulk_region *r)
     return i;
 }
 
-/* The peer may use the rail for it: it knows a key, or the device was away when the region was advertised. */
+/* True if the peer may use the rail: it knows a key, or the device was away when the region was advertised. */
 static bool may_go_over(const struct mr_bulk_region *r, const struct mr_rail *rail)
 {
     return naming_rail(r) < MR_RAILS_MAX && (r->told[rail->index] || !r->partial);
@@ -98,7 +100,7 @@ static void tell_peer(struct mr_peer *p, const struct mr_rail *rail)
     send_keys(p, rail, key, n, true);
 }
 
-/* Memory may have been advertised to it, be it that the packet that says so waits for the first connection. */
+/* True if memory may have been advertised to the peer, even if the packet still waits for the first connection. */
 static bool knows_keys(const struct mr_peer *p)
 {
     const struct mr_bulk_region *r = mr_bulk.regions;

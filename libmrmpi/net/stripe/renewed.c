@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Keys that peers have told in place of others, whose adapters were opened anew. */
+/* Keys sent by peers in place of others, whose adapters were opened anew. */
 #include "libmrmpi/net/stripe/renew.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@ struct mr_renewed {
     struct {
         struct mr_renewed_key *key;
         unsigned num, room;
-        uint8_t life; /* of the rail in which these are keys */
+        uint8_t life; /* of the rail of these keys */
         bool complete;
     } rail[MR_RAILS_MAX];
 };
@@ -61,7 +61,7 @@ static void learn_keys(struct mr_peer *p, unsigned rail, uint8_t life, const voi
         memcpy(r->rail[rail].key + r->rail[rail].num, keys, num * sizeof(struct mr_renewed_key));
     r->rail[rail].num += num;
     r->rail[rail].complete = last;
-    mr_peer_backlog(p); /* what waits may have a key now */
+    mr_peer_backlog(p); /* waiting stripes may have a key now */
 }
 
 bool mr_renew_control(struct mr_peer *p, const struct mr_hdr *hdr, const void *payload, size_t len)

@@ -40,7 +40,7 @@ static void note_stripe_started(struct mr_stripe_op *s, uint64_t now_ns)
     mr_adapt_started(a, mr_sub_place(s->sub), s->transfer->num > 1, now_ns);
 }
 
-/* After the last stripe of a message whose stripes have all been measured: weights by the times of all. */
+/* After the last stripe of a message with all stripes measured: weights by the times of all. */
 static bool weigh_as_printed(struct mr_transfer *transfer)
 {
     const struct mr_policy *policy = &mr_peers.policy[MR_POLICY_LARGE];
@@ -151,7 +151,7 @@ static struct mr_link_part describe_part(const struct mr_stripe_op *s, const str
                                  .wakes = read_pace(transfer, l) != NULL};
 }
 
-/* Counts a write or a read that was posted, perhaps the first one of its stripe. */
+/* Counts a posted write or read, perhaps the first of its stripe. */
 static void count_part(struct mr_stripe_op *s, struct mr_rail *rail, uint64_t len)
 {
     bool read = s->transfer->read;

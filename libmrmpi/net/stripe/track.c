@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Large messages over links that lose writes: rounds of writes, and what the receiver confirms or misses (track.h). */
+/*
+ * Large messages over links that lose writes: rounds of writes, and the receiver's confirmations and requests
+ * (track.h).
+ */
 #include "libmrmpi/net/stripe/track.h"
 
 #include <errno.h>
@@ -13,7 +16,7 @@
 
 #define WRITE_SHIFT_MAX 20  /* the longest write: 1 MB */
 #define WRITES_MAX      256 /* of the first round, about: each takes a receive buffer of the peer */
-#define RUNS_MAX        256 /* of one MISSING message */
+#define RUNS_MAX        256 /* of a MISSING message */
 /* A link is given up after so many rounds in a row in which its first write did not arrive. So no write under way is
    older than that, and MR_RUN_ROUND_BITS bits tell rounds apart. */
 #define FRUITLESS_MAX 20
@@ -45,9 +48,9 @@ struct mr_track_recv {
 
 struct mr_track_recvs {
     struct mr_track_recv *entry[RECVS_MAX];
-    uint32_t landed[RECVS_MAX]; /* serial numbers of the last ones for which LANDED was sent */
+    uint32_t landed[RECVS_MAX]; /* serial numbers of the last ones with LANDED sent */
     unsigned num;
-    uint32_t next, serial; /* the one that was given last */
+    uint32_t next, serial; /* the last one given */
 };
 
 uint64_t mr_track_hold(const struct mr_peer *p)
@@ -138,7 +141,7 @@ void mr_track_landed(uint32_t imm)
 
     if (!recv)
         return;
-    if (mr_run_round(imm) != recv->round % MR_RUN_ROUNDS) { /* of the round before: it was late, not lost */
+    if (mr_run_round(imm) != recv->round % MR_RUN_ROUNDS) { /* of the round before: late, not lost */
         mr_bulk_of(recv->peer)->spurious += !recv->late && mr_bulk_of(recv->peer)->spurious < SPURIOUS_MAX;
         recv->late = true;
         return;
@@ -344,7 +347,7 @@ static struct mr_transfer *find_landed_transfer(const struct mr_peer *p, uint32_
     return NULL;
 }
 
-/* One round has ended, of which lost blocks did not arrive: later writes are shorter or longer. */
+/* A round has ended with lost blocks: later writes are shorter or longer. */
 static void adapt_writes(struct mr_transfer *transfer, uint32_t lost)
 {
     struct mr_peer *p = transfer->peer;
@@ -360,7 +363,7 @@ static void handle_landed(struct mr_peer *p, const struct mr_hdr *hdr)
     struct mr_transfer *transfer = find_landed_transfer(p, hdr->ctx, hdr->rreq);
 
     if (!transfer)
-        return; /* it has ended already */
+        return; /* already ended */
     transfer->track->early = !transfer->track->asked;
     if (transfer->track->early)
         return;

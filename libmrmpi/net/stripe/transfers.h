@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What all that move large messages share: their one state, puts and their stripes, advertised regions. net/bulk/
- * begins transfers and owns regions; a transfer is freed by mr_bulk_finish(). Their memory is in keys.h, writes over
- * links that lose them in track.h, lists of short writes in wlist.h, datagrams in net/zcopy/.
+ * Shared by the code for large messages: its state, transfers and their stripes, advertised regions. net/bulk/ begins
+ * transfers and owns regions; a transfer is freed by mr_bulk_finish(). Their memory is in keys.h, writes over links
+ * that lose them in track.h, lists of short writes in wlist.h, datagrams in net/zcopy/.
  */
 #ifndef MRMPI_STRIPE_TRANSFERS_H
 #define MRMPI_STRIPE_TRANSFERS_H
@@ -18,10 +18,10 @@ _Static_assert(MR_SUBS_MAX <= MR_STRIPES_MAX, "one notification tells all stripe
 
 /* A subchannel's part in large messages. */
 struct mr_bulk_sub {
-    uint64_t queued;                             /* bytes of the stripes that were assigned to it and are not done */
+    uint64_t queued;                             /* bytes of assigned stripes that are not done */
     unsigned flows;                              /* datagram batches and sends under way over it */
     uint8_t fruitless;                           /* batches in a row of which nothing arrived */
-    struct mr_stripe_op *waiting, **waiting_end; /* stripes for which there was no room */
+    struct mr_stripe_op *waiting, **waiting_end; /* stripes waiting for room */
 };
 
 /* A peer's part in large messages. Every peer is the first member of one (mr_peers.peer_size). */
@@ -30,20 +30,20 @@ struct mr_bulk_peer {
     struct mr_bulk_sub *sub;         /* as base.sub; NULL: not listed yet */
     struct mr_transfer *transfers;   /* not yet complete */
     struct mr_stripe_op *unassigned; /* stripes without a subchannel */
-    unsigned num_unconfirmed;        /* stripes that may have landed over a subchannel that broke */
-    unsigned num_refused;            /* stripes that end since their memory there was withdrawn */
+    unsigned num_unconfirmed;        /* stripes that may have landed over a broken subchannel */
+    unsigned num_refused;            /* stripes ending after the withdrawal of their memory there */
     struct mr_sched stripe_turn;
     struct mr_adapt *adapt;            /* NULL: no stripe has gone over one of several subchannels */
     struct mr_feedback *feedback;      /* the same for MR_WEIGHTS_PAPER */
     uint8_t write_shift;               /* log2 of the longest tracked write to it; 0: not known yet */
     uint8_t spurious;                  /* how often data was requested again that was only late */
-    struct mr_track_recv *late_recvs;  /* tracked receives that wait for what is late */
-    struct mr_dgram_recv *dgram_recvs; /* datagram receives that are open, */
-    unsigned num_late_batches;         /* their batches that wait for what is late, */
-    unsigned num_starving;             /* and those of them that wait for a queue pair */
-    struct mr_dgram_send *dgram_sends; /* datagrams that are cleared and not posted */
+    struct mr_track_recv *late_recvs;  /* tracked receives waiting for late writes */
+    struct mr_dgram_recv *dgram_recvs; /* open datagram receives, */
+    unsigned num_late_batches;         /* their batches waiting for late datagrams, */
+    unsigned num_starving;             /* and those of them waiting for a queue pair */
+    struct mr_dgram_send *dgram_sends; /* cleared datagrams not posted yet */
     struct mr_sched dgram_turn;
-    struct mr_bulk_writer *collecting; /* writers that may have something to post (writer.c) */
+    struct mr_bulk_writer *collecting; /* writers with writes to post (writer.c) */
     struct mr_renewed *renewed;        /* keys that took the place of others (renew.c); NULL: none have */
 };
 
@@ -52,9 +52,9 @@ struct mr_bulk {
     struct mr_targets targets;
     struct mr_track_recvs *tracked; /* NULL: none yet */
     unsigned open_transfers;
-    unsigned num_late;                            /* tracked receives and datagram batches that wait for what is late */
-    struct mr_dgram_recv *starved, **starved_end; /* those that wait for a queue pair, in order (zcopy_wait.c) */
-    unsigned starving;                            /* so many */
+    unsigned num_late;                            /* tracked receives and datagram batches waiting for late data */
+    struct mr_dgram_recv *starved, **starved_end; /* receives waiting for a queue pair, in order (zcopy_wait.c) */
+    unsigned starving;                            /* their number */
     bool serve_due;                               /* a queue pair may be free for them */
     uint64_t served_ns;
     uint32_t dgram_serial;
@@ -62,7 +62,7 @@ struct mr_bulk {
     unsigned home;                    /* the device that the last such memory was registered with */
     struct mr_dgram_post *free_posts; /* zcopy_out.c */
     struct mr_transfer *free_lists;   /* wlist.c */
-    struct mr_bulk_region *regions;   /* renew.c: all that are advertised to peers */
+    struct mr_bulk_region *regions;   /* renew.c: all regions advertised to peers */
 };
 extern struct mr_bulk mr_bulk;
 
@@ -78,10 +78,10 @@ static inline struct mr_bulk_sub *mr_bulk_sub_of(const struct mr_sub *sub)
 enum mr_stripe_state {
     MR_STRIPE_WAITS,       /* for room on its subchannel, or for a subchannel */
     MR_STRIPE_POSTED,      /* some of it at least */
-    MR_STRIPE_WRITTEN,     /* tracked: all of it has left; the peer has yet to confirm that it has landed */
-    MR_STRIPE_UNCONFIRMED, /* written over a subchannel that broke: it may have landed */
+    MR_STRIPE_WRITTEN,     /* tracked: all of it has left; the peer has not confirmed the landing yet */
+    MR_STRIPE_UNCONFIRMED, /* written over a broken subchannel: may have landed */
     MR_STRIPE_ASKED,       /* the peer was asked whether it has landed */
-    MR_STRIPE_REFUSED,     /* it ends with -EACCES */
+    MR_STRIPE_REFUSED,     /* ends with -EACCES */
     MR_STRIPE_DONE,
 };
 
@@ -89,18 +89,21 @@ struct mr_stripe_op {
     struct mr_tx tx;
     struct mr_transfer *transfer;
     struct mr_sub *sub;        /* NULL: unassigned */
-    struct mr_sub *queued;     /* the one among whose queued bytes it is counted */
+    struct mr_sub *queued;     /* the subchannel whose queued bytes include it */
     struct mr_stripe_op *next; /* in the subchannel's waiting list, or the peer's unassigned */
     uint64_t offset, len;
     uint64_t left;        /* bytes; tracked: blocks */
-    uint64_t step, there; /* after a break: bytes that are posted at a time (0: all), and those known to have arrived */
+    uint64_t step, there; /* after a break: bytes posted at a time (0: all), and bytes known to have arrived */
     uint64_t begun_ns;    /* when it was posted, for the record (view.h); 0: not recorded */
     uint32_t imm;
     enum mr_stripe_state state;
-    uint8_t generation; /* MR_STRIPE_UNCONFIRMED: of the subchannel that broke */
-    bool measured;      /* the time when it was posted is known */
-    uint64_t took_ns;   /* policies eq3 and eq4: how long it took; 0: it is not done, or was not measured */
-    /* tracked: the first block of the first write in this round, and the rounds in a row in which that did not land */
+    uint8_t generation; /* MR_STRIPE_UNCONFIRMED: of the broken subchannel */
+    bool measured;      /* the time of the post is known */
+    uint64_t took_ns;   /* policies eq3 and eq4: its duration; 0: not done, or not measured */
+    /*
+     * tracked: the first block of the first write in this round, and the consecutive rounds in which that write did not
+     * land
+     */
     uint32_t probe;
     bool probed;
     uint8_t fruitless;
@@ -125,9 +128,9 @@ struct mr_transfer {
     struct mr_vc_move *move;        /* a window's: nobody there is told; NULL: a message, or */
     const struct mr_atomic *atomic; /* of a move: one word is changed, once, over its subchannel only */
     struct mr_wlist *list;          /* short writes to a window (wlist.h) */
-    struct mr_track *track;         /* track.h; NULL: the adapter's completions confirm that it has landed */
+    struct mr_track *track;         /* track.h; NULL: the adapter's completions confirm the landing */
     uint32_t size;                  /* bytes of each datagram; 0: by RDMA. With datagrams there are no stripes, but */
-    unsigned num_sends;             /* CLEAR messages of the receiver that are not done, */
+    unsigned num_sends;             /* the receiver's CLEAR messages not done yet, */
     bool landed;                    /* and in the end its LANDED (zcopy_out.c) */
     bool read, refused;             /* refused: the memory there of a move or a list was withdrawn */
     bool partial;                   /* read: not all devices know the memory, here or there */
@@ -152,12 +155,12 @@ struct mr_bulk_region {
     uint32_t told[MR_RAILS_MAX];   /* its keys, as the peer knows them, */
     uint32_t lives;                /* of these lives of the rails */
     bool partial;                  /* rails without a key have none later */
-    enum mr_access access;         /* with which it was registered alone */
+    enum mr_access access;         /* its access if registered alone */
     struct mr_bulk_region *next, **at;
 };
 
 /* ---- renewed.c ---- */
-#define MR_RENEW_KEYS (MR_CONTROL_BULK + 7) /* control message. rank: rail; ctx: its life; tag: it is the last one */
+#define MR_RENEW_KEYS (MR_CONTROL_BULK + 7) /* control message. rank: rail; ctx: its life; tag: the last one */
 /* The key of a peer's rail for this memory, also after its adapter was opened anew. 0: it is not known. */
 uint32_t mr_renewed_key(const struct mr_peer *p, const struct mr_remote *remote, unsigned rail);
 static inline uint32_t mr_bulk_key(const struct mr_transfer *transfer, unsigned rail)
@@ -196,11 +199,11 @@ void mr_stripe_done(struct mr_wr *wr, const struct mr_wc *wc);
 void mr_stripe_record(struct mr_stripe_op *s, bool failed);
 
 /* ---- moves.c ---- */
-/* Chooses a subchannel for the stripe and starts it; if none is up it waits, unassigned. */
+/* Chooses a subchannel for the stripe and starts it; without an open one, the stripe waits, unassigned. */
 void mr_stripe_assign(struct mr_stripe_op *s);
-/* Its stripes wait no more, for a subchannel or for room: it ends before they have been sent. */
+/* Its stripes wait no more, for a subchannel or for room: the transfer ends before they have been sent. */
 void mr_stripes_leave(struct mr_transfer *transfer);
-/* Starts unassigned stripes and those that wait for room. True: some still wait. */
+/* Starts unassigned stripes and those waiting for room. True: some still wait. */
 bool mr_stripes_resume(struct mr_peer *p);
 /* As struct mr_peer_events. mr_stripes_confirm (.due): once the peer's end of a broken generation is gone, asks whether
  * its unconfirmed stripes have landed. */
@@ -209,7 +212,7 @@ void mr_stripes_drained(struct mr_sub *sub);
 bool mr_stripes_confirm(struct mr_sub *sub);
 bool mr_stripes_use(const struct mr_sub *sub);
 void mr_stripes_move(struct mr_peer *p);
-/* Handles MR_CONTROL_ASK and MR_CONTROL_TOLD: true if it is one of them. */
+/* Handles MR_CONTROL_ASK and MR_CONTROL_TOLD: true for one of these. */
 bool mr_stripes_control(struct mr_peer *p, const struct mr_hdr *hdr);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Lists of short writes: their memory, which is used again and again, and how they are posted. */
+/* Lists of short writes: their memory, which is reused, and their posts. */
 #include "libmrmpi/net/stripe/wlist.h"
 
 #include <errno.h>
@@ -67,7 +67,7 @@ struct mr_transfer *mr_wlist_close(struct mr_bulk_writer *w)
     return transfer;
 }
 
-/* The first write behind so many bytes. */
+/* The first write behind a number of bytes. */
 static unsigned write_at(const struct mr_wlist *b, uint64_t bytes)
 {
     unsigned i = 0;
@@ -77,7 +77,7 @@ static unsigned write_at(const struct mr_wlist *b, uint64_t bytes)
     return i;
 }
 
-/* What is not known to have arrived goes back to the owner, if that wants to know. */
+/* Writes not known to have arrived go back to the owner, if the owner wants them. */
 static __attribute__((noinline)) void return_writes(struct mr_bulk_writer *w, const struct mr_transfer *transfer)
 {
     const struct mr_wlist *b = transfer->list;
@@ -116,7 +116,7 @@ void mr_wlists_free(void)
 /* Adapters of one host may take data of different lengths with their requests. 0 or a negative errno. */
 static __attribute__((noinline)) int register_data(struct mr_transfer *transfer, const struct mr_rail *rail)
 {
-    if (transfer->reg) /* it may have been opened anew since */
+    if (transfer->reg) /* may have been opened anew since */
         return mr_memory_is_on(&transfer->reg->memory, rail)
                    ? 0
                    : mr_regs_extend(transfer->reg, (struct mr_reg_wish){.devices = mr_regs_devices()});
@@ -135,7 +135,7 @@ int mr_wlist_post(struct mr_stripe_op *s, struct mr_link *l)
 
     if (unlikely(b->writer->base.most > l->qp.max_inline)) {
         if (register_data(transfer, l->rail))
-            return -EAGAIN; /* that was logged; there may be memory later */
+            return -EAGAIN; /* already logged; there may be memory later */
         list.lkey = mr_memory_lkey(&transfer->reg->memory, l->rail);
     }
     err = l->ops->write_list(l, &list, &s->tx, &posted);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Shares: for each peer what its weights give each rail, summed as they change: no walk over all peers.
- * The record: its counters are copied, not counted there, so that counting costs the same with it and without.
+ * Shares: for each peer, the part of each rail by its weights, summed as they change: no walk over all peers. The
+ * record: its counters are copied, not counted there, so counting costs the same with and without the record.
  */
 #include "libmrmpi/net/view/view.h"
 
@@ -17,11 +17,11 @@
 
 _Static_assert(MR_RECORD_RAILS == MR_RAILS_MAX, "a place for each rail");
 
-/* What a peer adds to the sums: parts of a million. */
+/* A peer's part of the sums: parts of a million. */
 struct mr_shares {
     uint32_t of[MR_RAILS_MAX];
-    uint32_t leads; /* set of rails that lead to it */
-    uint32_t mark;  /* of all weights: another one if one of them is another */
+    uint32_t leads; /* set of rails to the peer */
+    uint32_t mark;  /* of all weights: differs if any weight differs */
 };
 
 /* Of all peers. Read by any thread. */
@@ -66,7 +66,7 @@ static void add_shares(const struct mr_shares *s, int sign)
         }
 }
 
-/* Paths that carry large messages, as the policy has it; where there is no RDMA, those that carry packets. */
+/* Paths for large messages, according to the policy; without RDMA, paths for packets. */
 static uint32_t subs_that_count(const struct mr_peer *p)
 {
     uint32_t up = 0;
@@ -102,7 +102,7 @@ static void record_sub(const struct mr_sub *sub, enum mr_record_kind kind, uint6
     mr_record_put(&e);
 }
 
-/* One that is not up has no weight. */
+/* A closed subchannel has no weight. */
 static void record_weights(const struct mr_peer *p)
 {
     for (unsigned i = 0; i < p->num_now; i++)
@@ -180,7 +180,7 @@ static uint64_t rail_bytes(unsigned i, bool in)
               : mr_rail_counted(i, MR_RAIL_BYTES_SENT) + mr_rail_counted(i, MR_RAIL_BYTES_WRITTEN);
 }
 
-/* Nothing new: nothing is written, so that a quiet rail does not push what was before out of the ring. */
+/* Without news nothing is written, so that a quiet rail does not push older entries out of the ring. */
 static void sample_rail(unsigned i, uint64_t now_ns)
 {
     struct mr_record_event e = {

@@ -61,7 +61,7 @@ struct mr_dgram_recv {
     struct mr_bulk_region *region;
     struct mr_peer *peer;
     struct mr_dgram_recv *next, **at; /* among the peer's */
-    struct mr_blocks have, todo;      /* arrived blocks, and blocks that are not cleared */
+    struct mr_blocks have, todo;      /* arrived blocks, and uncleared blocks */
     struct mr_dgram_batch *batches;
     uint64_t len;
     uint32_t serial, size; /* size: bytes of a block */
@@ -72,7 +72,7 @@ struct mr_dgram_recv {
     struct mr_stripe part[MR_SUBS_MAX]; /* in blocks: the subchannel of each, to begin with */
 };
 
-/* Receiver: the receives posted to one queue pair for one CLEAR. */
+/* Receiver: the receives posted to a queue pair for a CLEAR. */
 struct mr_dgram_batch {
     struct mr_ud_pool_qp *q;
     struct mr_peer *peer;
@@ -141,7 +141,7 @@ bool mr_zcopy_in_control(struct mr_peer *p, const struct mr_hdr *hdr);
 void mr_zcopy_poll(struct mr_peer *p, uint64_t now_ns);
 /*
  * As struct mr_peer_events: stop batches that arrive over sub; stop all, where mr_peer.num_pending counts the batches
- * that are not back; free the rest at the end.
+ * not back yet; free the rest at the end.
  */
 void mr_zcopy_sub_broken(struct mr_sub *sub);
 void mr_zcopy_peer_lost(struct mr_peer *p);

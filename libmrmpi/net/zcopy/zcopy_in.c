@@ -10,11 +10,11 @@
 #include "libmrmpi/net/zcopy/repair.h"
 #include "libmrmpi/verbs/verbs.h"
 
-#define RUNS_MAX 256 /* of one CLEAR */
+#define RUNS_MAX 256 /* of a CLEAR */
 /*
- * Receives that are posted before the whole batch is cleared: the rest is posted before the sender comes to it.
- * Datagrams shorter than HEAD_SIZE, or over more subchannels than HEAD_PARTS, arrive as fast as receives are posted:
- * then the whole batch is posted first.
+ * Receives posted before the whole batch is cleared: the rest is posted before the sender comes to it. Datagrams
+ * shorter than HEAD_SIZE, or over more subchannels than HEAD_PARTS, arrive as fast as receives are posted: then the
+ * whole batch is posted first.
  */
 #define HEAD       16
 #define HEAD_SIZE  2048
@@ -85,7 +85,7 @@ void mr_dgram_batch_stop(struct mr_dgram_batch *batch)
     mr_ud_pool_stop(batch->q);
 }
 
-/* Of a message that has landed, or of which nothing was sent. */
+/* Of a landed message, or a message of which nothing was sent. */
 void mr_zcopy_close(struct mr_bulk_region *r)
 {
     struct mr_dgram_recv *recv = r->dgrams;
@@ -135,7 +135,10 @@ static void complete_dgram_recv(struct mr_dgram_recv *recv)
 
 static bool clear_batch(struct mr_dgram_recv *recv, struct mr_sub *sub, struct mr_ud_pool_qp *q);
 
-/* Its queue pair takes the next batch, unless nothing arrived by it, or others wait and the message has another one. */
+/*
+ * True if its queue pair takes the next batch: not if nothing arrived there, or others wait and the message has another
+ * queue pair.
+ */
 static bool keeps_qp(const struct mr_dgram_recv *recv, const struct mr_sub *sub, bool some)
 {
     return some && recv->have.count < recv->have.num && mr_zcopy_sub_usable(sub, recv->size) &&

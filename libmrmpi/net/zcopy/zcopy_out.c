@@ -11,11 +11,11 @@
 #include "libmrmpi/verbs/verbs.h"
 #include "libmrmpi/net/view/view.h"
 
-#define SIZE_LEAST 256 /* of a datagram that a peer may ask for */
+#define SIZE_LEAST 256 /* of a datagram requested by a peer */
 #define SIZE_MOST  4096
 #define ROUNDS     2 /* of MR_QP_RUN datagrams for each subchannel */
 
-/* The datagrams of one CLEAR. */
+/* The datagrams of a CLEAR. */
 struct mr_dgram_send {
     struct mr_transfer *transfer;
     struct mr_sub *sub;
@@ -25,8 +25,8 @@ struct mr_dgram_send {
     uint16_t turn;
     unsigned number;         /* of the next datagram */
     unsigned run;            /* its place: in this run, */
-    uint32_t block;          /* so many blocks from its beginning */
-    unsigned posted;         /* struct mr_dgram_post that have not left yet */
+    uint32_t block;          /* blocks from its beginning */
+    unsigned posted;         /* struct mr_dgram_post not left yet */
     unsigned num_runs;       /* run == num_runs: nothing is left to be posted */
     uint64_t sent, begun_ns; /* sent: bytes that were posted; begun_ns: for the record (view.h) */
     struct mr_block_run runs[];
@@ -51,7 +51,7 @@ int mr_zcopy_begin(struct mr_transfer *transfer)
     return 0;
 }
 
-/* The receiver has all of it, and the adapter reads none of it any more. */
+/* The receiver has all of it, and the adapter no longer reads any. */
 static void finish_if_done(struct mr_transfer *transfer)
 {
     if (transfer->landed && !transfer->num_sends)
@@ -188,7 +188,7 @@ static bool post_round(struct mr_peer *p)
     return some;
 }
 
-/* A few rounds only before the next poll, which may bring a CLEAR for another subchannel. */
+/* Only a few rounds before the next poll, which may bring a CLEAR for another subchannel. */
 bool mr_zcopy_resume(struct mr_peer *p)
 {
     _Static_assert(2 * MR_SUBS_MAX <= 64, "a set of subchannels of both sides");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Large messages as datagrams, the receiver's side: which subchannel carries which blocks. */
+/* Large messages as datagrams, the receiver's side: assigns blocks to subchannels. */
 #include "libmrmpi/net/zcopy/zcopy.h"
 
 #include "libmrmpi/base/base.h"
@@ -37,7 +37,7 @@ static uint32_t zcopy_subs(const struct mr_dgram_recv *recv)
     return mr_spread_narrow(recv->peer, MR_POLICY_LARGE, set);
 }
 
-/* The policy may use this subchannel. A message that is not striped stays on its subchannel while that one works. */
+/* True if the policy allows this subchannel. An unstriped message stays on its subchannel while that works. */
 static bool policy_allows(const struct mr_dgram_recv *recv, const struct mr_sub *sub)
 {
     const struct mr_policy_kind *kind = mr_peers.policy[MR_POLICY_LARGE].kind;
@@ -51,7 +51,7 @@ static bool policy_allows(const struct mr_dgram_recv *recv, const struct mr_sub 
     return set >> mr_sub_place(sub) & 1;
 }
 
-/* Its own part comes first. Then it helps the others, if enough is left that this pays, or no batch is under way. */
+/* Its own part comes first. Then it helps the others, if enough is left to pay, or no batch is under way. */
 bool mr_dgram_recv_choose(const struct mr_dgram_recv *recv, const struct mr_sub *sub, uint32_t *from, uint32_t *to,
                           uint32_t *most)
 {

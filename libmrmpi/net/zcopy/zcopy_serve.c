@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Large messages as datagrams: queue pairs for receives that wait for one, recalled from silent senders if need be. */
+/* Large messages as datagrams: queue pairs for waiting receives, recalled from silent senders if necessary. */
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/launch/launch.h"
 #include "libmrmpi/net/zcopy/zcopy.h"
 
-#define RECALL_NS 2000000ull /* a sender that is silent for so long loses a queue pair that others wait for */
+#define RECALL_NS 2000000ull /* a sender silent for this time loses a queue pair that others wait for */
 
 /*
- * A sender that has been cleared but does not poll keeps a queue pair from those that do. RECALL takes it away, and all
- * messages of that sender wait until it answers WRITTEN, as it does after each CLEAR.
+ * A cleared sender that does not poll keeps a queue pair from senders that do. RECALL takes the queue pair away, and
+ * all messages of that sender wait until it answers WRITTEN, as after each CLEAR.
  */
 static void recall_from_peer(struct mr_peer *p, uint64_t now_ns)
 {

@@ -8,7 +8,7 @@
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/net/zcopy/repair.h"
 
-/* A subchannel is given up after so many batches in a row that were sent, and of which nothing arrived. */
+/* A subchannel is given up after this number of consecutive sent batches of which nothing arrived. */
 #define FRUITLESS_MAX 20
 
 static void move_datagram(const struct mr_dgram_batch *batch, const struct mr_move *m, unsigned char *aside)
@@ -16,7 +16,7 @@ static void move_datagram(const struct mr_dgram_batch *batch, const struct mr_mo
     const struct mr_dgram_recv *recv = batch->recv;
     unsigned char *from = m->from == MR_REPAIR_ASIDE ? aside : mr_dgram_recv_address(recv, batch->block[m->from]);
     unsigned char *to = m->to == MR_REPAIR_ASIDE ? aside : mr_dgram_recv_address(recv, batch->block[m->to]);
-    /* a datagram is as long as the place that it goes to; none is longer than where it lies */
+    /* a datagram is as long as its destination; none is longer than its present place */
     uint32_t len = m->to == MR_REPAIR_ASIDE ? mr_zcopy_bytes(recv->len, recv->size, batch->block[m->from])
                                             : mr_zcopy_bytes(recv->len, recv->size, batch->block[m->to]);
 
@@ -41,7 +41,7 @@ static bool repair_order(struct mr_dgram_batch *batch)
     return out && work;
 }
 
-/* What lies in a wrong place may have been written over by others, who own that place, too: it did not arrive. */
+/* A block in a wrong place may have been overwritten by the owners of that place: it counts as missing. */
 static void leave_misplaced(struct mr_dgram_batch *batch)
 {
     for (unsigned i = 0; i < batch->num; i++)

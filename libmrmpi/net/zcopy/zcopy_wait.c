@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Large messages as datagrams: which of them get queue pairs of the pools. The first queue pair of each message goes
- * before the second one of another; messages without one are served in the order in which they were begun.
+ * Large messages as datagrams: the assignment of the pools' queue pairs. The first queue pair of each message goes
+ * before the second of another; messages without one are served in the order of their beginning.
  */
 #include "libmrmpi/net/zcopy/zcopy.h"
 
@@ -9,7 +9,7 @@
 #include "libmrmpi/launch/launch.h"
 #include "libmrmpi/verbs/verbs.h"
 
-#define BATCHES_EACH  2            /* batches of a message on a subchannel: one is settled while the other one fills */
+#define BATCHES_EACH  2            /* batches of a message on a subchannel: one is settled while the other fills */
 #define SHORTEST      16384        /* bytes; shorter messages are a few packets */
 #define WORTH_WAITING (128u << 10) /* bytes of a message that waits for a queue pair */
 
@@ -22,7 +22,7 @@ bool mr_zcopy_sub_usable(const struct mr_sub *sub, uint32_t size)
            mr_udp_mtu(&sub->rail->addr, &p->address->rail[sub->remote_rail]) >= size;
 }
 
-/* ---- what a message may have ------------------------------------------------------------------------------------- */
+/* ---- the limit of a message -------------------------------------------------------------------------------------- */
 
 unsigned mr_dgram_batches_on(const struct mr_dgram_recv *recv, const struct mr_sub *sub)
 {
@@ -60,7 +60,7 @@ bool mr_dgram_recv_may_take(const struct mr_dgram_recv *recv, const struct mr_su
     return taken + mr_bulk.starving + most / 4 < most && mr_dgram_batches_on(recv, sub) < BATCHES_EACH;
 }
 
-/* ---- who waits for a queue pair ---------------------------------------------------------------------------------- */
+/* ---- messages waiting for a queue pair --------------------------------------------------------------------------- */
 
 void mr_dgram_recv_queue(struct mr_dgram_recv *recv)
 {
@@ -90,8 +90,8 @@ void mr_dgram_recv_queue(struct mr_dgram_recv *recv)
 }
 
 /*
- * If all queue pairs are taken a long message waits for one: that is faster than packets, which are copied at both
- * ends, and more so with several rails. A shorter one has arrived in packets by then.
+ * If all queue pairs are taken, a long message waits for one: this is faster than packets, which are copied at both
+ * ends, and more so with several rails. A shorter message has arrived in packets by then.
  */
 bool mr_zcopy_can(const struct mr_peer *p, uint64_t len)
 {

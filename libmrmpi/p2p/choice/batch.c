@@ -14,13 +14,13 @@ static uint64_t in_gap(unsigned rate_mbps)
     return bytes < MR_BATCH_LEAST ? MR_BATCH_LEAST : least_bytes(bytes, MR_BATCH_MOST);
 }
 
-/* What can be copied while all but the last message are on their way, for each of prefix and tail. */
+/* Bytes that can be copied while all but the last message are on their way, for each of prefix and bounce buffer. */
 static uint64_t hidden(const struct mr_batch_size *all, unsigned rate_mbps)
 {
     return (all->bytes - all->last) * (MR_BATCH_COPY_MBPS / 2) / rate_mbps;
 }
 
-/* Of the message that begins at `from` in a batch that is to be as the one before. */
+/* Of the message that begins at `from` in a batch assumed to equal the one before. */
 static struct mr_batch_plan plan(const struct mr_batch_size *all, uint64_t from, uint64_t len, unsigned rate_mbps,
                                  uint64_t whole)
 {
@@ -31,7 +31,7 @@ static struct mr_batch_plan plan(const struct mr_batch_size *all, uint64_t from,
 
     if (!most || most < whole || all->last < MR_BATCH_WHOLE * whole || (!last && end > all->bytes - all->last))
         return p;
-    tail_from = all->bytes - prefix - least_bytes(most, all->bytes - prefix); /* of what is read */
+    tail_from = all->bytes - prefix - least_bytes(most, all->bytes - prefix); /* of the bytes read */
     if (last) {
         p.prefix = (uint32_t)prefix;
         end -= prefix;

@@ -7,9 +7,9 @@
 enum buffer { UNKNOWN, NEW, KNOWN };
 
 /*
- * Each page has one place: of two that want the same, none is remembered while they take turns. No two do that are less
- * far apart than there are places, wherever they begin, nor those at the distance of all places. Returns what has been
- * copied until now.
+ * Each page has one place: of two pages for the same place, none is remembered while they alternate. No two such pages
+ * are closer together than the number of places, wherever they begin, nor at the distance of all places. Returns the
+ * bytes copied until now.
  */
 static uint32_t count_buffer_use(struct mr_burst_buffers *b, const void *buf, size_t len, unsigned *at)
 {
@@ -37,7 +37,7 @@ static void sample(struct mr_burst *b, const void *buf, size_t len)
     b->copied += len;
 }
 
-/* So many bytes were copied from or into a buffer, which takes as long as to register it, or longer. */
+/* True if copying this number of bytes from or into a buffer takes at least as long as registering the buffer. */
 static bool is_worth(struct mr_burst *b, uint64_t bytes, const void *buf, size_t len)
 {
     if (bytes < (uint64_t)MR_BURST_WORTH * b->devices)
@@ -47,7 +47,7 @@ static bool is_worth(struct mr_burst *b, uint64_t bytes, const void *buf, size_t
            bytes * b->copied_ns >= (uint64_t)MR_BURST_REGISTER_NS * b->devices * b->copied;
 }
 
-/* There may be one more that is registered. A look at the clock takes as long as copying 256 bytes. */
+/* True if another registration is allowed. Reading the clock takes as long as copying 256 bytes. */
 static bool is_time(struct mr_burst *owner, struct mr_burst_buffers *b)
 {
     uint64_t now;
@@ -63,7 +63,7 @@ static bool is_time(struct mr_burst *owner, struct mr_burst_buffers *b)
     return false;
 }
 
-/* What was registered and is no more, was unmapped: no byte was copied from or into what is there now. */
+/* False for memory that was unmapped since its registration: no byte was copied from or into the new memory there. */
 static bool is_still_registered(const struct mr_burst *owner, struct mr_burst_buffers *b, unsigned at, const void *buf,
                                 size_t len)
 {
@@ -73,13 +73,13 @@ static bool is_still_registered(const struct mr_burst *owner, struct mr_burst_bu
         b->of[at].memory = MR_BURST_SEEN;
         return true;
     }
-    if (b->of[at].memory == MR_BURST_SEEN && !owner->is_registered(buf, 1)) /* else it has only grown */
+    if (b->of[at].memory == MR_BURST_SEEN && !owner->is_registered(buf, 1)) /* otherwise it has only grown */
         b->of[at].bytes = (uint32_t)len;
     b->of[at].memory = MR_BURST_PLAIN;
     return false;
 }
 
-/* NEW: it is to be registered now, if it may be. */
+/* NEW: to be registered now, if allowed. */
 static enum buffer find_buffer(struct mr_burst *owner, struct mr_burst_buffers *b, const void *buf, size_t len,
                                unsigned pace, bool may)
 {
@@ -99,13 +99,13 @@ static enum buffer find_buffer(struct mr_burst *owner, struct mr_burst_buffers *
 
 /* ---- the better way ---------------------------------------------------------------------------------------------- */
 
-/* What 1024 bytes take. */
+/* Time of 1024 bytes. */
 static uint64_t copy_ps(const struct mr_burst *b)
 {
     return b->copied_ns * 1024000 / b->copied;
 }
 
-/* Copies are what eager messages wait for, as far as is known. */
+/* True if, as far as known, eager messages are limited by copies. */
 static bool is_bound(const struct mr_burst *b)
 {
     const struct mr_trial_class *c = b->trials.now;
@@ -113,8 +113,7 @@ static bool is_bound(const struct mr_burst *b)
     return c && (c->ps[false] ? c->ps[false] <= MR_TRIAL_COPIES * copy_ps(b) : c->second);
 }
 
-/* The next registration of a buffer to send from need not wait for the time from before it was known what they are good
- * for. */
+/* The next registration of a buffer to send from need not wait for the interval chosen before their use was known. */
 static void hasten(struct mr_burst *b, uint64_t now)
 {
     uint64_t soon = now + (uint64_t)MR_BURST_FAST_NS * b->devices;
@@ -152,7 +151,7 @@ static void next_burst(struct mr_burst *b)
     b->begins = true;
 }
 
-/* New buffers are offered whatever is better, so that it can be tried with all; but not where both sides send. */
+/* New buffers are offered in any case, so that reading can be tried with all; but not if both sides send. */
 static bool is_offered(struct mr_burst *b, enum buffer is)
 {
     if (!is_bound(b))
@@ -170,21 +169,21 @@ static bool is_offered(struct mr_burst *b, enum buffer is)
     return true;
 }
 
-/* So many bytes of this burst have come, or did of the one before: it is likely to have them. */
+/* This number of bytes of this burst have come, or did of the one before: likely again. */
 static bool has_had(const struct mr_burst *b, size_t bytes)
 {
     return b->now > bytes || b->before >= bytes;
 }
 
-/* Enough is under way at a time, or was in the last burst, that nobody waits for one round trip. */
+/* Enough is under way at a time, or was in the last burst, to hide a round trip. */
 static bool is_deep(const struct mr_burst *b)
 {
     return b->most >= MR_BURST_ZSEND_AT || b->most_before >= MR_BURST_ZSEND_AT;
 }
 
 /*
- * Of the buffers of a burst a few are registered at first, and by those reading is judged. They are not the last of it:
- * nothing is under way any more behind which their round trip could hide.
+ * A burst's first few registered buffers decide about reading. They are not at its end: nothing is under way there any
+ * more to hide their round trip.
  */
 static bool is_at_end(const struct mr_burst *b, size_t len)
 {
@@ -242,7 +241,7 @@ bool mr_burst_whole(struct mr_burst *b, const void *buf, size_t len, bool filled
     unsigned skip = of->skip;
     bool found;
 
-    /* it does not wait for single messages, nor they for it */
+    /* does not wait for single messages, nor they for it */
     of->next_ns = of->whole_ns;
     of->skip = 0;
     found = find_buffer(b, of, buf, len, MR_BURST_FAST_NS, true) != UNKNOWN;
@@ -263,7 +262,7 @@ void mr_burst_filled(struct mr_burst *b, const void *buf, size_t len)
 bool mr_burst_offered(struct mr_burst *b, const void *buf, size_t len)
 {
     b->arrived++;
-    b->filled.skip = 0; /* one that is refused is the last for a while */
+    b->filled.skip = 0; /* a refused one is the last for a while */
     return find_buffer(b, &b->filled, buf, len, MR_BURST_FAST_NS, true) != UNKNOWN;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which way large messages go inside a node: see copy_mode.h. */
+/* The copy mode of large messages inside a node: see copy_mode.h. */
 #include "libmrmpi/p2p/choice/copy_mode.h"
 
 #include <stdio.h>
@@ -30,7 +30,7 @@ uint32_t mr_copy_mode_cost(const struct mr_copy_cell *cell, enum mr_copy_mode mo
     return median(cell->ps[mode], cell->num[mode]);
 }
 
-/* Of those that are known; of those that are possible if none is. */
+/* The best of the known modes; of the possible ones if none is known. */
 static enum mr_copy_mode best_of(const struct mr_copy_modes *w, const struct mr_copy_cell *cell)
 {
     int best = -1;
@@ -45,7 +45,7 @@ static enum mr_copy_mode best_of(const struct mr_copy_modes *w, const struct mr_
     return best < 0 ? MR_COPY_PUSH : best;
 }
 
-/* It took half as long again as the best. */
+/* True if it took half as long again as the best. */
 static bool is_far(const struct mr_copy_modes *w, const struct mr_copy_cell *cell, int mode)
 {
     uint32_t least = mr_copy_mode_cost(cell, best_of(w, cell));
@@ -53,7 +53,7 @@ static bool is_far(const struct mr_copy_modes *w, const struct mr_copy_cell *cel
     return cell->num[mode] && mr_copy_mode_cost(cell, mode) > least + least / 2;
 }
 
-/* A size that is new begins with what is known of the nearest one that has chosen. */
+/* A new size begins with the knowledge of the nearest size with a choice. */
 static void begin_cell(struct mr_copy_modes *w, enum mr_copy_load load, unsigned size)
 {
     struct mr_copy_cell *cells = w->cell[load], *cell = &cells[size], *near = NULL;
@@ -70,7 +70,7 @@ static void begin_cell(struct mr_copy_modes *w, enum mr_copy_load load, unsigned
         return;
     cell->turn = near->best;
     for (int i = 0; i < MR_COPY_MODES; i++) {
-        cell->rounds[i] = MR_COPY_ROUNDS - 1; /* it is warm */
+        cell->rounds[i] = MR_COPY_ROUNDS - 1; /* warm */
         if (!is_far(w, near, i))
             continue;
         cell->rounds[i] = MR_COPY_ROUNDS;
@@ -106,7 +106,7 @@ static int find_trial(const struct mr_copy_modes *w, struct mr_copy_cell *cell)
     return MR_COPY_MODES;
 }
 
-/* At first some that try; then one of the best mode, and one that tries another, in turn. */
+/* At first some runs of trials; then one of the best mode, and one that tries another, in turn. */
 static void begin_run(struct mr_copy_modes *w, struct mr_copy_cell *cell, enum mr_copy_load load)
 {
     int mode = find_trial(w, cell);
@@ -166,7 +166,7 @@ static void take_time(struct mr_copy_cell *cell, enum mr_copy_mode mode, uint64_
         cell->num[mode] = at + 1;
 }
 
-/* What is in use takes half as long again as it did: the others are tried at once. */
+/* The mode in use takes half as long again as before: the others are tried at once. */
 static void look_again(struct mr_copy_cell *cell, enum mr_copy_mode mode)
 {
     uint32_t now = mr_copy_mode_cost(cell, mode);
@@ -175,7 +175,7 @@ static void look_again(struct mr_copy_cell *cell, enum mr_copy_mode mode)
         return;
     cell->left = 0;
     cell->run = MR_COPY_RUN / 2;
-    cell->far = cell->far_next = MR_COPY_FAR / 4; /* what was far may be near now */
+    cell->far = cell->far_next = MR_COPY_FAR / 4; /* a far mode may be near now */
     cell->settled_ps = now;
 }
 

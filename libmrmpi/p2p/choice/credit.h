@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Credits of a pair of ranks: how much one may have sent eagerly for which the other has not found the receive yet.
+ * Credits of a pair of ranks: the limit of eager bytes of one rank for which the other has not found the receive yet.
  * Pure arithmetic, one struct for both directions of a pair: no packets, no clock.
  *
- * An eager message costs its payload and MR_CREDIT_EACH. Both sides count these bytes without end: the sender what it
- * spends, the receiver what has met its receive. The receiver tells its count
- * - by the note, a byte that goes with every packet anyway: the count in units, its last eight bits;
- * - by a packet of its own (a grant: the count itself), when what it has not told is half the window.
- * A pair that answers each other needs no grants. The note changes only when the receiver looks at its count, some four
- * times before a grant would be due, so that an ordinary message costs each side an addition and a comparison.
+ * An eager message costs its payload and MR_CREDIT_EACH. Both sides count these bytes without end: the sender the bytes
+ * spent, the receiver the bytes that have met their receives. The receiver tells its count - by the note, a byte that
+ * goes with every packet anyway: the count in units, its last eight bits; - by a packet of its own (a grant: the count
+ * itself), when what it has not told is half the window. A pair that answers each other needs no grants. The note
+ * changes only when the receiver looks at its count, some four times before a grant would be due, so that an ordinary
+ * message costs each side an addition and a comparison.
  *
  * A sender never waits for credit: without it, a message is offered (rendezvous) and its data stays where it is. So
  * ranks with different settings understand each other, and no progress depends on when a note or a grant is sent.
@@ -20,12 +20,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MR_CREDIT_EACH   512u         /* what the record of an unexpected message takes, about */
+#define MR_CREDIT_EACH   512u         /* size of the record of an unexpected message, about */
 #define MR_CREDIT_UNIT   (16u << 10)  /* of the note */
-#define MR_CREDIT_AHEAD  192u         /* units by which the note may be ahead of what the peer knows: less than 256 */
+#define MR_CREDIT_AHEAD  192u         /* units by which the note may be ahead of the peer's knowledge: less than 256 */
 #define MR_CREDIT_LEAST  4096u        /* less is not worth a packet */
-#define MR_CREDIT_MOST   (2u << 20)   /* more is told at once, so that the note is never ambiguous */
-#define MR_CREDIT_WINDOW (256u << 10) /* that every peer has, however many there are */
+#define MR_CREDIT_MOST   (2u << 20)   /* more is sent at once, so that the note is never ambiguous */
+#define MR_CREDIT_WINDOW (256u << 10) /* minimum of every peer, for any number of peers */
 
 struct mr_credit {
     /* as sender */
@@ -35,9 +35,9 @@ struct mr_credit {
     /* as receiver */
     uint32_t packets;  /* sent to the peer until the last look */
     uint64_t consumed; /* in all */
-    uint64_t look_at;  /* the count at which to look */
-    uint64_t noting;   /* of consumed, what the note has said since the last look */
-    uint64_t told;     /* of consumed, what has been sent to the peer */
+    uint64_t look_at;  /* the count of the next check */
+    uint64_t noting;   /* of consumed, as sent by the note since the last check */
+    uint64_t told;     /* of consumed, as sent to the peer */
 };
 
 /* ---- sender ------------------------------------------------------------------------------------------------------ */
@@ -52,7 +52,7 @@ static inline void mr_credit_spend(struct mr_credit *c, size_t len)
     c->used += len + MR_CREDIT_EACH;
 }
 
-/* The peer says that it has consumed so much in all. False: that is more than it has been sent; nothing changes. */
+/* The peer reports its total of consumed bytes. False: more than was sent; nothing changes. */
 static inline bool mr_credit_returned(struct mr_credit *c, uint64_t total)
 {
     if (total < c->acked)
@@ -111,7 +111,7 @@ static inline void mr_credit_told(struct mr_credit *c)
 
 /* ---- both -------------------------------------------------------------------------------------------------------- */
 
-/* What one of so many peers may use: most, or its part of what there is for all. */
+/* The limit of one of several peers: most, or its part of the total. */
 static inline size_t mr_credit_window(size_t most, size_t all, int peers)
 {
     size_t part = peers > 1 ? all / (size_t)peers : all;

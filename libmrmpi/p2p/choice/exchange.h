@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Two processes that send each other large messages at the same time. What each reads leaves the other's adapter, and
- * there a request to read, or the report that a message has been read, waits behind it: both sides wait by turns, and
- * stay in this step (simulated, HDR, 64 KiB both ways one at a time over rails of 4 and 1 lanes: 13.6 GB/s read, 18.4
- * written). So a message that comes while one to the same peer is open is written by that peer, which has to answer our
- * offer anyway. With many under way nobody waits for one of them, and reading costs the processors less; nor where
- * other processes of the host keep the wire busy meanwhile.
+ * Two processes that send each other large messages at the same time. The data read by each leaves the other's adapter,
+ * and there a request to read, or the report that a message has been read, waits behind the data: both sides wait in
+ * turn, and stay in this step (simulated, HDR, 64 KiB both ways one at a time over rails of 4 and 1 lanes: 13.6 GB/s
+ * read, 18.4 written). So a message that comes while an offer to the same peer is open is written by that peer, which
+ * has to answer our offer anyway. With many messages under way no process waits for one of them, and reading costs the
+ * processors less; likewise if other processes of the host keep the wire busy meanwhile.
  *
- * A peer that computes does not write, while it would be read from. So one that is late is read from, for some
- * messages, and ever longer.
+ * A computing peer does not write, but could be read from. So if the peer is late writing, RDMA reads are used for some
+ * messages, more and more each time.
  *
  * Pure: one struct for each peer; the clock is given.
  */
@@ -31,8 +31,8 @@ struct mr_exchange {
 };
 
 /*
- * A large message of len bytes is offered; so many transfers are under way, it among them. shared: others are on this
- * host. True: the peer shall write it.
+ * A large message of len bytes is offered; under_way transfers are under way, including this one. shared: other
+ * processes are on this host. True: the peer shall write it.
  */
 static inline bool mr_exchange_writes(struct mr_exchange *e, size_t len, unsigned under_way, bool shared)
 {
@@ -44,7 +44,7 @@ static inline bool mr_exchange_writes(struct mr_exchange *e, size_t len, unsigne
     return false;
 }
 
-/* One of len bytes that it has written is there, so long after it was told to. */
+/* A message of len bytes written by the peer is there, took_ns after the peer was told to write. */
 static inline void mr_exchange_landed(struct mr_exchange *e, uint64_t took_ns, size_t len)
 {
     if (took_ns <= MR_EXCHANGE_LATE_NS + len) {

@@ -12,7 +12,7 @@ static struct mr_trial_class *trial_class(struct mr_trials *t)
     return &t->class[len][depth];
 }
 
-/* Where less is under way, of messages that are no longer, the second way is better: so it is here, most likely. */
+/* If the second protocol is better with less under way, of messages no longer, it is most likely better here, too. */
 static bool lesser_one_says_second(const struct mr_trials *t, unsigned len, unsigned depth)
 {
     for (unsigned l = 0; l <= len; l++)
@@ -75,7 +75,9 @@ bool mr_trial_sent(struct mr_trials *t, size_t len, uint64_t most, bool begins)
     return t->bytes >= 2 * enough || (begins && t->bytes >= enough);
 }
 
-/* What is sent the first way for a while faster than copies are made is copied later, and then nothing goes at all. */
+/*
+ * Messages sent by the first protocol for a while faster than copies are copied later, and then nothing moves at all.
+ */
 static void add_sample(struct mr_trials *t, uint64_t took_ns, uint64_t copy_ps)
 {
     struct mr_trial_class *c = t->now;
@@ -90,8 +92,8 @@ static void add_sample(struct mr_trials *t, uint64_t took_ns, uint64_t copy_ps)
 }
 
 /*
- * Both ways are known. It takes more to leave the first way than to come back to it; and the second is judged by the
- * best that it had since it was looked at last, since memory is registered for more and more of it meanwhile.
+ * Both protocols are known. Leaving the first takes a larger difference than coming back to it; and the second is
+ * judged by its best since the last check, since more and more of its memory is registered meanwhile.
  */
 static bool second_is_better(const struct mr_trial_class *c)
 {
@@ -115,7 +117,7 @@ static void end_trial(struct mr_trials *t)
     take_choice(t, second);
 }
 
-/* So many eighths can take the second way now. Of fewer than when it was tried that says nothing any more. */
+/* This number of eighths can use the second protocol now. A result with fewer than at the trial is no longer valid. */
 static bool has_more_to_gain(struct mr_trial_class *c, unsigned can)
 {
     if (c->second || !c->tried)
@@ -157,7 +159,7 @@ void mr_trial_check(struct mr_trials *t, uint64_t now_ns, unsigned can, bool mus
     bool trying = t->second != c->second;
 
     if (must_not && (t->second || trying)) {
-        c->last[false] = 0; /* once it may, the first way is timed anew */
+        c->last[false] = 0; /* once allowed, the first protocol is timed anew */
         take_choice(t, false);
     } else if (!t->settled) {
         t->settled = true;

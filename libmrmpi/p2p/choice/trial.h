@@ -26,42 +26,42 @@
 #define MR_TRIAL_RUN      16u
 #define MR_TRIAL_RUN_MOST 256u
 #define MR_TRIAL_SLOW     4u          /* samples in a row that are slower by a quarter: the other way is tried soon */
-#define MR_TRIAL_COPIES   2u          /* a receiver that is behind copies messages twice */
+#define MR_TRIAL_COPIES   2u          /* a receiver that falls behind copies messages twice */
 #define MR_TRIAL_LENGTHS  3u          /* means: less than 6 KiB, than 12 KiB, more */
 #define MR_TRIAL_DEPTHS   4u          /* under way: less than MR_TRIAL_SHALLOW, than 2 and 4 times as much, more */
 #define MR_TRIAL_SHALLOW  (48u << 10) /* less hides no round trip: there the second way is tried late */
 
 struct mr_trial_class {
     uint32_t ps[2], last[2]; /* for 1024 bytes: the lesser of the last two, the last; 0: not known */
-    uint32_t least;          /* of the samples since it was chosen */
-    uint8_t slow;            /* those in a row that took longer than that by a quarter */
+    uint32_t least;          /* of the samples since its choice */
+    uint8_t slow;            /* consecutive samples a quarter above that */
     bool known, second;      /* there is an answer; the second way is the better one */
-    uint8_t tried;           /* eighths of the messages that could take the second way when it was tried last, or fewer
-                                that could since */
-    uint16_t left, run;      /* samples until the other way is tried; as many after that, if it is not better */
+    uint8_t tried; /* eighths of the messages that could use the second protocol at the last trial, or fewer that could
+                      since */
+    uint16_t left, run; /* samples until the other protocol is tried; the number after that, if it is not better */
 };
 
 struct mr_trials {
     struct mr_trial_class class[MR_TRIAL_LENGTHS][MR_TRIAL_DEPTHS];
     struct mr_trial_class *now; /* NULL: no message yet */
-    bool second;                /* the way that is taken */
-    bool settled;               /* it is being timed */
+    bool second;                /* the protocol in use */
+    bool settled;               /* being timed */
     bool refused;               /* the peer did not go along, or time went elsewhere, since the last look */
-    unsigned samples;           /* of the trial that is going on */
+    unsigned samples;           /* of the present trial */
     uint32_t mean;              /* of lengths */
     uint64_t most;              /* under way at a time */
     uint64_t bytes, since_ns;   /* of the sample */
 };
 
 /*
- * A message of len bytes is sent, of a burst that has up to most bytes under way; begins: it is the first of its burst.
- * True: mr_trial_check.
+ * A message of len bytes is sent, of a burst with up to most bytes under way; begins: the first of its burst. True:
+ * call mr_trial_check.
  */
 bool mr_trial_sent(struct mr_trials *t, size_t len, uint64_t most, bool begins);
 /*
- * can: eighths of the messages that can take the second way; 0: it cannot be tried. must_not: it has to be left.
- * copy_ps: what a processor takes to copy 1024 bytes, as both ends do the first way, and not the second. Where that
- * takes more than MR_TRIAL_COPIES of it there is nothing to gain.
+ * can: eighths of the messages that can use the second protocol; 0: no trial possible. must_not: it has to be left.
+ * copy_ps: a processor's time to copy 1024 bytes, as done at both ends by the first protocol, and not by the second. If
+ * messages take more than MR_TRIAL_COPIES times this, there is nothing to gain.
  */
 void mr_trial_check(struct mr_trials *t, uint64_t now_ns, unsigned can, bool must_not, uint64_t copy_ps);
 /* The sample under way says nothing. */

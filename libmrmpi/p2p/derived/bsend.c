@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Buffered sends (MPI-4.1 section 3.6). An attached buffer holds blocks, each a header and the packed message. In
- * memory of the program they lie in the order of their addresses; a new one goes into the first gap that is large
- * enough. A message that leaves at once gives its block back at once, but must have found room, so that a program that
- * attached too little learns it always. An automatic buffer allocates each block.
+ * memory of the program they lie in the order of their addresses; a new block goes into the first gap that is large
+ * enough. A message that leaves at once gives its block back at once, but must have found room, so that a program with
+ * too small a buffer always gets the error. An automatic buffer allocates each block.
  *
- * A buffer lives until it is detached and nobody waits for its messages any more. Before what it is attached to goes,
- * it is detached: the blocks are in memory that the program will use again.
+ * A buffer lives until it is detached and its messages are no longer waited for. Before its communicator, session or
+ * process goes, it is detached, because the blocks are in memory that the program will use again.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -35,15 +35,15 @@ struct mr_bsend {
     struct mr_buffer given;
     char *start, *end; /* the aligned part */
     struct block *first;
-    uint64_t blocks; /* so many were made */
+    uint64_t blocks; /* blocks made so far */
     struct flush *flushes;
-    int waiting; /* who waits for blocks to go */
+    int waiting; /* waiters for blocks to go */
     bool detached;
 };
 
 struct mr_bsend *mr_bsend_process;
 static struct mr_bsend *all;
-static bool polled; /* for the flushes that are under way */
+static bool polled; /* for flushes under way */
 
 /* ---- blocks ---- */
 
@@ -70,7 +70,7 @@ static void reap(struct mr_bsend *b)
     }
 }
 
-/* Are the first n blocks that were made gone? */
+/* True if the first n blocks are gone. */
 static bool are_blocks_gone(struct mr_bsend *b, uint64_t n)
 {
     reap(b);
@@ -106,8 +106,8 @@ static bool some_leave(const struct mr_bsend *b)
 }
 
 /*
- * A program counts on the room of a message that it knows to have been received, but what tells us so may not have been
- * looked at yet. What nobody has received is not waited for.
+ * A program depends on the room of a message known to have been received, but our notice of the receive may not have
+ * been polled yet. Unreceived messages are not waited for.
  */
 static struct block *find_room(struct mr_bsend *b, size_t bytes, struct block ***link)
 {
@@ -123,7 +123,7 @@ static struct block *find_room(struct mr_bsend *b, size_t bytes, struct block **
     return k;
 }
 
-/* It was found room for; nobody else gets it from now on, whoever runs while the message is sent. */
+/* Takes the room found for it; no other message gets it from now on, whatever runs during the send. */
 static void block_insert(struct mr_bsend *b, struct block *k, size_t bytes, struct block **link)
 {
     *k = (struct block){.next = *link, .bytes = bytes, .number = ++b->blocks};
@@ -194,7 +194,7 @@ enum mr_err mr_bsend(const void *buf, size_t count, struct mr_type *type, int de
     return send_buffered(buf, count, type, dest, tag, comm, ctx, NULL);
 }
 
-/* All is done for the caller: its request is one to nobody, which is complete. */
+/* Complete for the caller: its request is one to MPI_PROC_NULL, which is complete. */
 enum mr_err mr_ibsend(const void *buf, size_t count, struct mr_type *type, int dest, int tag, struct mr_comm *comm,
                       uint32_t ctx, struct mr_request **out)
 {
@@ -230,7 +230,7 @@ static void free_if_unused(struct mr_bsend *b)
         buffer_free(b);
 }
 
-/* Detached ones that other threads waited for. */
+/* Detached buffers that other threads waited for. */
 static void free_unused(void)
 {
     for (struct mr_bsend *b = all, *next; b; b = next) {
@@ -297,7 +297,7 @@ struct mr_buffer mr_buffer_detach(struct mr_bsend **slot)
 
     while (*slot && *slot == b && !are_blocks_gone(b, b->blocks))
         wait_for_blocks(b);
-    if (!b || *slot != b) /* nothing was, or another thread has done it */
+    if (!b || *slot != b) /* none was, or another thread has freed it */
         return was;
     was = b->given;
     *slot = NULL;
@@ -316,7 +316,7 @@ void mr_buffer_flush(struct mr_bsend **slot)
     free_if_unused(b);
 }
 
-/* ---- flushes that nobody waits in ---- */
+/* ---- nonblocking flushes ---- */
 
 static int end_flushes(struct mr_bsend *b)
 {
@@ -387,7 +387,7 @@ enum mr_err mr_buffer_iflush(struct mr_bsend **slot, struct mr_request **out)
 
 /* ---- the end ---- */
 
-/* The memory is the program's; what was sent from it has arrived by now, or never will. */
+/* The memory is the program's; messages sent from it have arrived by now, or never will. */
 void mr_bsend_finalize(void)
 {
     while (all) {

@@ -2,11 +2,11 @@
 /*
  * Partitioned communication (MPI-4.0 chapter 4).
  *
- * The two sides may cut the data differently. The sender decides on pieces, each one or several of its partitions
- * (small ones together), and says so once in a greeting that goes out with MPI_Psend_init: so the greetings match in
- * the order of the initialisations, as the standard asks. In every round a piece is a message of its own, sent when its
- * last partition is ready; greeting and pieces travel in contexts of their own, the pieces with tags that the sender
- * chose, so that nothing else can match them. Rounds follow each other in order because messages of a pair do.
+ * The two sides may cut the data differently. The sender decides the pieces, each one or several of its partitions
+ * (small ones together), and announces them once in a greeting sent by MPI_Psend_init: so greetings match in the order
+ * of the initialisations, as the standard requires. In every round a piece is a message of its own, sent when its last
+ * partition is ready; greeting and pieces use contexts of their own, the pieces with tags chosen by the sender, so
+ * nothing else can match them. Rounds follow each other in order because messages of a pair do.
  */
 #include <sched.h>
 #include <stdlib.h>
@@ -29,11 +29,11 @@ struct piece {
     struct mr_request *req; /* under way */
     bool arrived;
     int unready;     /* sender: partitions still to come */
-    char *unaligned; /* receiver: where it lands if it does not begin and end with an element */
+    char *unaligned; /* receiver: landing place if it does not begin and end with an element */
 };
 
 struct mr_part {
-    struct mr_part *next, *prev; /* of those forgotten */
+    struct mr_part *next, *prev; /* of freed operations */
     bool sender, greeted;
     struct mr_part_args a;
     struct mr_comm *comm; /* kept by the persistent request */
@@ -45,7 +45,7 @@ struct mr_part {
     uint8_t *ready; /* sender: by partition */
     /* the round */
     struct mr_request *round;
-    uint32_t pending; /* pieces to come, and one while they are being started */
+    uint32_t pending; /* pieces to come, plus one while they are being started */
     uint64_t seen;    /* bytes received */
 };
 
@@ -369,9 +369,9 @@ enum mr_err mr_part_new(bool sender, const struct mr_part_args *args, struct mr_
 }
 
 /*
- * The program has freed it before its greeting came, or went. That must not meet another operation: greetings match in
- * the order of the initialisations, started or not. So it is awaited, and with it the communicator, whose context
- * nobody else may get.
+ * The program has freed it before its greeting came, or left. The greeting must not meet another operation: greetings
+ * match in the order of the initialisations, started or not. So the greeting is awaited, and with it the communicator,
+ * whose context must not be reused.
  */
 static void on_forgotten_greeting(struct mr_request *req, void *arg)
 {
@@ -388,7 +388,7 @@ static void on_forgotten_greeting(struct mr_request *req, void *arg)
 }
 
 /*
- * Greetings that come are looked at, and peers get their turn while ours wait for room: a program that makes and frees
+ * Arrived greetings are polled, and peers get their turn while ours wait for room: a program that makes and frees
  * operations in a loop would pile them up.
  */
 static void forget_part(struct mr_part *p)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A send and a receive under one request (MPI-4.0 section 3.10): complete when both are, with the receive's status and
- * the first error. What replaces its own data is sent from a copy.
+ * the first error. Replaced data is sent from a copy.
  */
 #include <stdlib.h>
 

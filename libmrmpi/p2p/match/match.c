@@ -72,7 +72,7 @@ static __attribute__((noinline)) struct mr_match_queue *search(const struct mr_m
     return q;
 }
 
-/* Messages of one kind often come one after the other: the queue of the last insertion is looked at first. */
+/* Messages of one kind often come one after the other: the queue of the last insertion is checked first. */
 static inline bool is_last(const struct mr_match_table *t, uint32_t ctx, int src, int tag)
 {
     return likely(t->last && has_key(t->last, ctx, src, tag));
@@ -329,7 +329,7 @@ void mr_match_each_at(struct mr_match_table *t, uint32_t ctx, int src, int tag,
 void mr_match_each(struct mr_match_table *t, void (*f)(struct mr_match_entry *e, void *arg), void *arg)
 {
     if (t->empty)
-        drop_empty(t); /* or it might go when f removes something, and be the next one here */
+        drop_empty(t); /* otherwise it might be freed when f removes an entry, and be the next one here */
     for (uint32_t b = 0; t->buckets && b <= t->mask; b++)
         for (struct mr_match_queue *q = t->buckets[b], *next; q; q = next) {
             next = q->next;

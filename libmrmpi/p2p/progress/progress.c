@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Progress and waiting. A waiter looks at the network until its condition holds; when there is nothing to do it spins
- * for a while, then yields the processor, and then sleeps until a peer rings: soon with more ranks than cores or where
- * others are seen to use our core, else after a tenth of a second. Where the network may bring something, which rings
- * for nobody, it naps.
+ * Progress and waiting. A waiter polls until its condition holds. Without work it spins for a while, then yields the
+ * processor, and then sleeps until a peer rings: soon with more ranks than cores or if other programs are seen to use
+ * our core, else after a tenth of a second. If the network may bring something, which rings for no rank, it naps.
  *
- * With several threads one of them looks for all, and hands the lock over between two looks to whom the latest one may
- * concern.
+ * With several threads one of them polls for all, and hands the lock over between two polls to a thread that the last
+ * poll may concern.
  */
 #include "libmrmpi/p2p/p2p.h"
 #include "libmrmpi/p2p/progress/progress.h"
@@ -29,20 +28,22 @@
 #define SLEEP_NET_US  50
 /* The clock is read once in so many idle looks. */
 #define CLOCK_EVERY 64
-/* Idle looks before the first one that pauses: an answer comes meanwhile, and a pause is a tenth of it, or more. */
+/*
+ * Idle polls before the first that pauses: an answer may come meanwhile, and a pause is a tenth of its time, or more.
+ */
 #define KEEN_POLLS 64
-/* A test looks so often at most, while there is something to do: a flood must not hold it. */
+/* Most polls of a test while there is work: a flood must not hold it. */
 #define TEST_POLLS     8
 #define SPIN_SHIFT_MAX 8
-/* A yield that takes no longer than this has found nobody who wanted the core. */
+/* A yield of at most this time has found no other user of the core. */
 #define LENT_NS 20000
 /*
- * One that takes this long has found a program that computes, which will be there next time, too. Yields do not help
- * against it: some kernels take a time slice of ours for each, or yield to none but the threads of our session.
+ * A yield of this time has found a computing program, which will be there next time, too. Yields do not help against
+ * it: some kernels take a time slice of ours for each, or yield to none but the threads of our session.
  */
 #define SLICE_NS  500000
-#define WANTED_NS 1000000000 /* so long after a slice was last lost a waiter sleeps as soon as it has spun */
-#define ALONE_NS  100000000  /* a waiter who has its core to itself sleeps after so long */
+#define WANTED_NS 1000000000 /* for this time after the last lost slice, a waiter sleeps as soon as it has spun */
+#define ALONE_NS  100000000  /* a waiter with a core of its own sleeps after this time */
 /* Where others want our core a waiter spins about as long as it takes to sleep and be woken, or as a nap. */
 #define WANTED_SPIN_NS     20000
 #define WANTED_SPIN_NET_NS 100000
@@ -66,7 +67,7 @@ struct poll {
 
 enum { POLLS = 4 };
 struct polls {
-    struct poll of[POLLS]; /* those that are not used point to nothing */
+    struct poll of[POLLS]; /* unused entries point to nothing */
     unsigned num;
 };
 
@@ -125,8 +126,8 @@ int mr_progress(void)
 }
 
 /*
- * What is done in one look may be what the next one needs: a packet to oneself is answered by another. A test that
- * leads to nothing must not keep a peer that shares our core from doing its part.
+ * The result of one poll may be needed by the next: a packet to oneself is answered by another. A fruitless test must
+ * not keep a peer on our core from doing its part.
  */
 bool mr_progress_try(bool (*done)(void *arg), void *arg)
 {
@@ -273,9 +274,9 @@ static uint64_t spin_ns(uint64_t now)
 }
 
 /*
- * With a core for each rank: spin, then yield, then sleep. How long to spin is learnt: a wait in which somebody took
- * the core when it was yielded makes the next one spin shorter, any other one makes it spin its full time again. The
- * first CLOCK_EVERY looks are always spun.
+ * With a core for each rank: spin, then yield, then sleep. The spinning time is learnt: a wait in which another program
+ * took the yielded core makes the next wait spin shorter, any other wait makes it spin its full time again. The first
+ * CLOCK_EVERY polls always spin.
  */
 static void idle_alone(struct idle *idle, bool (*done)(void *arg), void *arg)
 {
@@ -308,14 +309,14 @@ static inline void idle_over(struct idle *idle)
     *idle = (struct idle){0};
 }
 
-/* What was waited for has come: by this thread's look, which has ended idling, or by another's. */
+/* The awaited event has come: by this thread's poll, which has ended idling, or by another's. */
 static inline void idle_end(const struct idle *idle)
 {
     if (unlikely(idle->dozes))
         mr_shm_rise();
 }
 
-/* done: what the waiter looks at beside messages; NULL: nothing. */
+/* done: the waiter's condition beside messages; NULL: none. */
 static void idle_round(struct idle *idle, bool (*done)(void *arg), void *arg)
 {
     idle->rounds++;
@@ -338,7 +339,7 @@ void mr_progress_until(bool (*done)(void *arg), void *arg)
         if (done(arg))
             break;
         if (!given && (given = mr_lock_yield(wish)))
-            continue; /* and then to the network: what done does may be news for others, again and again */
+            continue; /* and then to the network: the result of done may be news for others, again and again */
         given = false;
         if (mr_progress() == 0)
             idle_round(&idle, done, arg);

@@ -48,7 +48,7 @@ void mr_flow_credited(struct mr_vc *vc, uint64_t consumed)
         damaged(vc);
 }
 
-/* ---- sends that are held ----------------------------------------------------------------------------------------- */
+/* ---- held sends -------------------------------------------------------------------------------------------------- */
 
 bool mr_flow_crowded(struct mr_vc *vc)
 {
@@ -135,7 +135,7 @@ int mr_flow_release(void (*begin)(struct mr_request *req, struct mr_vc *vc))
     struct mr_vc *vc = mr_pt2pt.holding, *next;
     int n = 0;
 
-    mr_pt2pt.holding = NULL; /* a send that is complete may lead to others, which list their channels anew */
+    mr_pt2pt.holding = NULL; /* a complete send may lead to others, which list their channels anew */
     for (; vc; vc = next) {
         struct mr_flow *flow = mr_flow_of(vc);
 

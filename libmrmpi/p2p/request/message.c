@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Messages that are kept: their pool, and the table of those that no receive has asked for. */
+/* Kept messages: their pool, and the table of messages without a receive. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -63,7 +63,7 @@ void mr_message_pool_free(void)
     mr_pt2pt.num_free_messages = 0;
 }
 
-/* A message that cannot be kept is lost, and with it the job: the sender has been told that it is on its way. */
+/* A message that cannot be kept is lost, and with it the job: the sender believes that it is on its way. */
 static void out_of_memory(struct mr_vc *vc)
 {
     mr_log(MR_LOG_ERROR, "out of memory for a message from rank %d that no receive is posted for",
@@ -92,7 +92,7 @@ void mr_message_insert(struct mr_message *m)
         out_of_memory(m->vc);
     mr_stat_add(MR_STAT_UNEXPECTED, 1);
     if (unlikely(mr_threaded))
-        mr_shm_wake(); /* somebody may be probing for it */
+        mr_shm_wake(); /* another rank may be probing for it */
 }
 
 static void add_lent(struct mr_message *m, struct mr_lent *lent, const void *payload, size_t len)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Messages that are kept: the unexpected ones, in a table by what receives may ask for; and those that come in several
- * packets. Whoever takes a message out of the table, or has made one, frees it or inserts it.
+ * Kept messages: the unexpected ones, in a table by the keys of possible receives; and messages of several packets. The
+ * code that takes a message out of the table, or has made one, frees it or inserts it.
  */
 #ifndef MRMPI_REQUEST_MESSAGE_H
 #define MRMPI_REQUEST_MESSAGE_H
@@ -10,12 +10,12 @@
 #include "libmrmpi/p2p/p2p.h"
 #include "libmrmpi/channel/channel.h"
 
-#define MR_MESSAGE_SMALL 256 /* bytes; there is a pool of those that are no longer */
+#define MR_MESSAGE_SMALL 256 /* bytes; there is a pool of messages up to this length */
 
 /*
- * An unexpected message: an EAGER or RTS packet that no receive was posted for. Or one of several packets while it
- * comes (parts.c): then len is what has come, and req the receive whose buffer it goes to, or NULL: it is kept. What is
- * kept stays in its receive buffers while these are lent; from the first one that is not, it is in own, at its place.
+ * An unexpected message: an EAGER or RTS packet without a posted receive. Or a message of several packets while it
+ * comes (parts.c): then len is the received length, and req the receive of its buffer, or NULL: kept. Kept data stays
+ * in its receive buffers while these are lent; from the first buffer not lent, it is in own, at its place.
  */
 struct mr_message {
     struct mr_match_quad match;
@@ -30,9 +30,9 @@ struct mr_message {
 };
 
 struct mr_message *mr_message_new(struct mr_vc *vc, const struct mr_hdr *hdr, size_t room); /* empty; never NULL */
-void mr_message_insert(struct mr_message *m); /* no receive is posted for it: kept until one asks */
+void mr_message_insert(struct mr_message *m); /* no receive is posted: kept until one comes */
 void mr_message_keep(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len); /* both */
-/* The next packet of it. It has room for that. */
+/* Adds the next packet. There is room. */
 void mr_message_add(struct mr_message *m, const void *payload, size_t len);
 /* The oldest unexpected message that a receive with these arguments would take. */
 struct mr_message *mr_message_find(int src, int tag, uint32_t ctx);

@@ -19,7 +19,7 @@ struct slab {
 
 static struct slab *slabs;
 
-/* Fills the pool, which is empty. */
+/* Fills the empty pool. */
 static __attribute__((noinline)) bool more_requests(void)
 {
     struct slab *s = malloc(sizeof(*s));
@@ -129,7 +129,7 @@ void mr_request_completed(struct mr_request *r)
     }
 }
 
-/* What is told may change or free a request that is not in flight. */
+/* A callback may change or free a request that is not in flight. */
 void mr_request_complete(struct mr_request *r)
 {
     if (r->kind == MR_REQ_SEND || r->kind == MR_REQ_RECV) {
@@ -184,7 +184,7 @@ static void wait_keeping(struct mr_request *req)
     mr_request_put(req);
 }
 
-/* While it waits others may begin, in what has been looked at already. */
+/* During the wait others may begin, among requests already checked. */
 void mr_request_wait_for(const struct mr_comm *c)
 {
     while (for_each(c, wait_keeping))

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the rooms of point-to-point communication (p2p/request/, p2p/rndv/, p2p/) share; how requests begin and end
- * there. */
+/*
+ * Shared by the folders of point-to-point communication (p2p/request/, p2p/rndv/, p2p/); beginning and end of requests
+ * there.
+ */
 #ifndef MRMPI_REQUEST_STATE_H
 #define MRMPI_REQUEST_STATE_H
 
@@ -19,14 +21,14 @@
 struct mr_pt2pt {
     struct mr_match_table posted, unexpected;
     struct mr_request *free_requests;
-    struct mr_message *free_messages; /* those with room MR_MESSAGE_SMALL */
+    struct mr_message *free_messages; /* messages with room MR_MESSAGE_SMALL */
     unsigned num_free_messages;
     size_t window;                /* of credits for eager messages, for each peer */
-    struct mr_vc *holding;        /* channels with sends that wait for room (flow.c) */
+    struct mr_vc *holding;        /* channels with sends waiting for room (flow.c) */
     unsigned num_taken;           /* messages that receives took out of a ring, and tries (recv.c) */
     bool peer_lost;               /* some peer is lost, or parts: receives ask whether it is theirs */
-    unsigned num_lost;            /* peers that are lost */
-    void (*told_lost)(void);      /* of who waits for others than the peer that is lost; NULL: nobody has registered */
+    unsigned num_lost;            /* number of lost peers */
+    void (*told_lost)(void);      /* of waits for other ranks than the lost peer; NULL: not registered */
     const struct mr_above *above; /* NULL: none has registered */
     uint8_t *scratch;             /* one piece of data on its way from or to a buffer with holes */
     struct mr_burst burst;
@@ -36,7 +38,7 @@ extern MR_OWN struct mr_pt2pt mr_pt2pt;
 
 #define MR_SCRATCH (256u << 10)
 
-/* Nothing of it is known yet. In pieces, which the compiler clears with stores: a string instruction begins slowly. */
+/* Clears a request, in pieces, which the compiler clears with stores: a string instruction begins slowly. */
 static inline void mr_request_prepare(struct mr_request *r, enum mr_request_kind kind, struct mr_comm *comm)
 {
     enum { PIECE = 64, REST = sizeof *r % PIECE };
@@ -49,7 +51,9 @@ static inline void mr_request_prepare(struct mr_request *r, enum mr_request_kind
     r->status.source = MR_PROC_NULL;
     r->status.tag = MR_ANY_TAG;
 }
-/* The next of the pool, which is not empty. For one in flight refs is 2: the protocol drops its own at completion. */
+/*
+ * Takes the next request of the non-empty pool. For one in flight refs is 2: the protocol drops its own at completion.
+ */
 static inline struct mr_request *mr_request_take(enum mr_request_kind kind, struct mr_comm *comm, int refs)
 {
     struct mr_request *r = mr_pt2pt.free_requests;
@@ -61,7 +65,7 @@ static inline struct mr_request *mr_request_take(enum mr_request_kind kind, stru
         comm->refs++;
     return r;
 }
-void mr_request_completed(struct mr_request *r); /* what is rare of mr_request_complete */
+void mr_request_completed(struct mr_request *r); /* the rare part of mr_request_complete */
 /* As mr_request_complete, of a send or a receive: the protocol drops its reference. */
 static inline void mr_request_end(struct mr_request *r)
 {
@@ -73,11 +77,11 @@ static inline void mr_request_end(struct mr_request *r)
     else
         r->refs--;
 }
-/* One in flight. NULL: no memory. */
+/* A request in flight. NULL: no memory. */
 struct mr_request *mr_request_start(enum mr_request_kind kind, struct mr_comm *comm, struct mr_type *type);
 void mr_request_pool_free(void);
 
-/* Where the bytes of (buf, type) begin, if they are in one piece. */
+/* The beginning of the bytes of (buf, type), if in one piece. */
 static inline void *mr_data_at(const void *buf, const struct mr_type *type)
 {
     return (char *)buf + type->true_lb;
@@ -97,7 +101,7 @@ static inline void mr_holes_pack(void *to, size_t len, const void *holes)
     mr_type_pack(h->buf, h->count, h->type, h->offset, to, len);
 }
 
-/* As mr_wait. What completes it may have come already: then there is nothing to remember from one look to the next. */
+/* As mr_wait. The completing event may have come already: then nothing must be remembered between polls. */
 static inline enum mr_err mr_wait_here(struct mr_request *req)
 {
     bool looked = !mr_threaded;

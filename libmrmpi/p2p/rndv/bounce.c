@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The tail of a large message, at the sender: a copy of its last bytes, in memory that stays registered, from which the
- * receiver reads them. Once it has read the rest it says FRONT, and the send is complete: the program sends on while
- * the tail is on its way. The transfer lives until FIN, with a reference to its request. A peer that is lost before is
- * reported as for eager messages: by what is sent to it next.
+ * The bounce buffer of a large message, at the sender: a copy of its last bytes, in memory that stays registered, from
+ * which the receiver reads them. After reading the rest, the receiver sends FRONT, and the send is complete: the
+ * program sends on while the copied bytes are on their way. The transfer lives until FIN, with a reference to its
+ * request. A peer lost before is reported as for eager messages: by the next send to it.
  *
- * A bounce is the memory of a peer's tails of one batch or more, as long as some are under way. There are few, whatever
- * number of peers.
+ * A bounce is the memory for the last bytes of a peer's messages of one batch or more, as long as some are under way.
+ * There are few, for any number of peers.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,10 +19,10 @@
 
 struct mr_bounce {
     struct mr_bounce *next; /* all of them */
-    struct mr_vc *vc;       /* to whom it is advertised, as that region */
+    struct mr_vc *vc;       /* the peer it is advertised to, as that region */
     struct mr_region *region;
     struct mr_remote remote;
-    uint32_t used, tails; /* bytes; tails that are under way in them */
+    uint32_t used, tails; /* bytes; copies under way in them */
     uint8_t *memory;
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Messages that ranks copy, and which of them: see node_copy.h. */
+/* Messages copied by ranks, and their choice: see node_copy.h. */
 #include "libmrmpi/p2p/rndv/node_copy.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@ _Static_assert(MR_COPY_SIZES <= sizeof(((struct mr_claims *)0)->mode), "one for 
 
 #define GET_CHUNK   (1u << 20) /* read at a time, so that other traffic goes on meanwhile */
 #define SPLIT_CHUNK (256u << 10)
-#define SILENCE_NS  20000 /* without any DATA of the sender, after which a sharing receiver reads by itself */
+#define SILENCE_NS  20000 /* without any DATA of the sender, before a sharing receiver reads by itself */
 #define AT_ONCE     3     /* messages of a peer that are received at a time; the others wait for them */
 
 /* ---- receiver ---------------------------------------------------------------------------------------------------- */
@@ -32,7 +32,7 @@ static void note_refusal(void)
     mr_copy_mode_refuse(&mr_rndvs.near.modes, MR_COPY_SPLIT);
 }
 
-/* All bytes are here. A sender whose memory was ours to read waits to hear it. */
+/* All bytes are here. A sender whose memory was open for reading waits for the report. */
 static void received(struct mr_rndv *r)
 {
     int err = r->shared ? mr_rndv_tell(r, MR_PKT_FIN, 0, NULL, 0) : 0;
@@ -117,11 +117,11 @@ static void get_some(struct mr_rndv *r)
 /* The sender has left the rest to this receiver, which cannot read it. */
 static void ask_for_rest(struct mr_rndv *r)
 {
-    r->shared = false; /* the header says so */
+    r->shared = false; /* required by the header */
     if (mr_rndv_tell(r, MR_PKT_GO, r->total, NULL, 0))
         mr_rndv_finish(r, MR_ERR_PROC_FAILED);
     else
-        r->shared = true; /* the back may be here: a sender that waits for CREDIT to push it hears FIN */
+        r->shared = true; /* the back may be here: a sender that waits for CREDIT to push it gets FIN */
 }
 
 void mr_node_copy_left(struct mr_rndv *r)
@@ -166,7 +166,7 @@ static int copy_chunks(struct mr_rndv *r)
         note_refusal();
         mr_rndv_deactivate(r);
         r->state = MR_RNDV_DRAINING;
-        if (r->left) /* else the sender pushes anyway, or says that it does not */
+        if (r->left) /* otherwise the sender pushes anyway, or reports that it does not */
             ask_for_rest(r);
         return 1;
     }
@@ -187,7 +187,7 @@ static uint32_t num_chunks(const struct mr_rndv *r)
     return (uint32_t)((r->total + r->chunk - 1) / r->chunk);
 }
 
-/* Where the chunk lies, and how long it is. */
+/* The place and length of the chunk. */
 static struct mr_vc_part chunk_at(const struct mr_rndv *r, uint32_t i)
 {
     size_t at = (size_t)i * r->chunk, left = r->total - at;
@@ -195,7 +195,7 @@ static struct mr_vc_part chunk_at(const struct mr_rndv *r, uint32_t i)
     return (struct mr_vc_part){.at = at, .len = left < r->chunk ? left : r->chunk};
 }
 
-/* The sender will not write. What it had taken it has left to us. */
+/* The sender will not write. It has left its claimed chunks to us. */
 void mr_node_copy_refused(struct mr_rndv *r)
 {
     r->timed = false;
@@ -264,7 +264,7 @@ static bool halve(struct mr_rndv *r)
     return true;
 }
 
-/* ---- which way --------------------------------------------------------------------------------------------------- */
+/* ---- choice of the mode ------------------------------------------------------------------------------------------ */
 
 /* With a core for each rank, and another rank to share with. */
 static bool one_copy_pays(struct mr_vc *vc)
@@ -282,8 +282,8 @@ static enum mr_copy_load load_of(const struct mr_stream *s)
 }
 
 /*
- * Where both ranks receive, one that tries a mode alone finds it slow as long as the other one keeps its core busy with
- * another. So of two the one of the lower rank tries, and says so in its memory, and the other goes along.
+ * If both ranks receive, one that tries a mode alone finds it slow as long as the other keeps its core busy with
+ * another mode. So of two the lower rank tries, and notes the mode in its memory, and the other follows.
  */
 static enum mr_copy_mode follow_copy_mode(struct mr_rndv *r)
 {
@@ -321,8 +321,8 @@ static enum mr_copy_mode copy_mode_of(struct mr_rndv *r, const struct mr_stream 
 }
 
 /*
- * Some at a time, so that the next one comes while this one is copied. They go the same mode: one that only we have to
- * do something for would overtake the others, and the times of neither would say anything.
+ * Some at a time, so that the next one comes while this one is copied. They use the same mode: a message with work for
+ * us only would overtake the others, and the times of neither would prove anything.
  */
 static bool may_start(struct mr_rndv *r, const struct mr_stream *s)
 {
@@ -415,7 +415,7 @@ void mr_node_copy_write(struct mr_rndv *r, const struct mr_split_copy *split)
     struct mr_claims *claims = claims_of(r->vc, false);
 
     if (!claims || split->claim >= MR_CLAIMS || split->chunk < MR_CLAIM_LEAST || split->chunk > MR_CLAIM_MOST)
-        return; /* no rank of ours has said that */
+        return; /* not reported by a rank of ours */
     r->claim = &claims->of[split->claim];
     r->ticket = split->ticket;
     r->chunk = split->chunk;
@@ -426,7 +426,7 @@ void mr_node_copy_write(struct mr_rndv *r, const struct mr_split_copy *split)
     mr_node_copy_write_some(r);
 }
 
-/* The receiver says when it has the rest, too. It may sleep while the sender writes. */
+/* The receiver reports when it has the rest, too. It may sleep while the sender writes. */
 static int stop_at_end(struct mr_rndv *r)
 {
     r->state = MR_RNDV_PUSHED;
@@ -436,7 +436,7 @@ static int stop_at_end(struct mr_rndv *r)
     return 1;
 }
 
-/* The receiver is told that it has to do without us; it may ask for packets then. */
+/* The receiver must do without us, and may request packets then. */
 static void stop_writing(struct mr_rndv *r, int err)
 {
     mr_claim_return(r->claim);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The eager prefix of a large message: its first bytes follow the offer unasked, in packets, and fill the wire until
- * what the receiver reads arrives. They are eager bytes: they count as credit, and the receiver keeps them until the
+ * The eager prefix of a large message: its first bytes follow the offer unrequested, in packets, and fill the wire
+ * until the read data arrives. They are eager bytes: they count as credit, and the receiver keeps them until the
  * message has met its receive.
  *
- * Both sides copy them. So a message has a prefix if nothing else is under way, which it would only delay, and the
- * prefix is no longer than what is copied in the round trip that it hides (docs/design/protocols.md); or if it is the
- * last of a batch (batch.h).
+ * Both sides copy them. So a message has a prefix if nothing else is under way, which the prefix would only delay, and
+ * the prefix is no longer than the bytes copied in the round trip that it hides (docs/design/protocols.md); or if it is
+ * the last of a batch (batch.h).
  *
- * A message whose receive may be announced (rtr.c) has one, too. It is lent where that is possible, and no longer
- * than what the receiver copies while the rest comes.
+ * A message whose receive may be announced (rtr.c) has one, too. It is sent zero-copy if possible, and no longer than
+ * the receiver copies while the rest comes.
  *
  * The packets of a prefix follow each other and their offer: one prefix comes from each peer at a time.
  */
@@ -24,15 +24,15 @@
 /* ---- sender ------------------------------------------------------------------------------------------------------ */
 
 /*
- * One that is waited for, and nothing else is under way: what is offered behind a prefix would be held up by it, since
- * packets are in order. What is left should be worth a stripe on each rail.
+ * A message waited for, with nothing else under way: messages offered behind a prefix would be delayed, since packets
+ * are in order. The rest should be worth a stripe on each rail.
  */
 static bool is_alone(const struct mr_rndv *r)
 {
     return r->req->waited && r->total >= 2 * PREFIX && mr_rndvs.pending == 1; /* itself */
 }
 
-/* For the offer and its prefix: a prefix of which a part is missing would hold up all that the peer has of us. */
+/* For the offer and its prefix: a partly missing prefix would delay all our packets to the peer. */
 static bool has_memory(struct mr_vc *vc, size_t prefix)
 {
     size_t most = mr_vc_part_max(vc);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The read protocol at the receiver: the sender's memory is registered for us, and the channel reads it. Bytes that
- * come as the prefix (prefix.c) are not read; the tail is read from where the sender has copied it (bounce.c), last. If
- * all rails fail for which there are keys, the sender is asked to send the bytes in packets, unless FRONT has told it
- * that its memory is the program's again: what is read after that, the tail, has keys for all.
+ * The read protocol at the receiver: the sender's memory is registered for us, and the channel reads it. Bytes of the
+ * prefix (prefix.c) are not read; the last bytes are read from the sender's bounce buffer (bounce.c), last. If all
+ * rails with keys fail, the sender is asked to send the bytes in packets, unless FRONT has returned the memory to its
+ * program: the rest read after that, from the bounce buffer, has keys for all.
  */
 #include <errno.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 
 enum { FRONT, TAIL };
 
-/* Over when all that was asked for has ended, and the prefix is there. A channel that cannot read has lost the peer. */
+/* Over when all requested reads have ended, and the prefix is there. A channel that cannot read has lost the peer. */
 static void settle_reads(struct mr_rndv *r)
 {
     bool reads = r->read[FRONT].open || r->read[TAIL].open;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Large messages that are no business of read.c's (protocol.h): what is offered, what is done with an offer, put, and
- * the sender of copy and shared. What receivers copy is in node_copy.c.
+ * Large messages except read.c's (protocol.h): offers, handling of offers, put, and the sender of copy and shared.
+ * Copies by receivers are in node_copy.c.
  */
 #include <errno.h>
 #include <string.h>
@@ -11,12 +11,12 @@
 #include "libmrmpi/p2p/rndv/stream.h"
 
 #define PUSH_WINDOW 8  /* DATA packets under way */
-#define RTR_REST    4  /* more times a peer says RTR until that is counted on again, when it did not */
+#define RTR_REST    4  /* additional RTRs of a peer before RTR is relied on again, after it did not come */
 #define PIECES      16 /* of a large message, at least, unless they would be shorter than eager messages */
 
 /* ---- sender ------------------------------------------------------------------------------------------------------ */
 
-/* What the receiver may do by itself; a flag of RTS, or 0. Fills remote, which goes with it. */
+/* The receiver's own means; a flag of RTS, or 0. Fills remote, which goes with it. */
 static uint8_t open_for_reading(struct mr_rndv *r, unsigned caps, size_t len, struct mr_remote *remote)
 {
     enum mr_vc_caps how = caps & MR_VC_GET ? MR_VC_GET : MR_VC_READ_ONCE;
@@ -71,7 +71,7 @@ static int write_now(struct mr_rndv *r, struct mr_hdr *hdr, uint64_t rreq)
     return err;
 }
 
-/* Whether it can be written is said: it is all of the message, from the program's memory. */
+/* Whether the message can be written: all of it, from the program's memory. */
 static bool heeds_rtr(const struct mr_rndv *r)
 {
     return r->req->nth && !r->bounce && mr_stream_of(r->vc);
@@ -141,7 +141,7 @@ static int push_piece(struct mr_rndv *r, size_t len)
                            &(struct mr_holes){req->send_buf, req->count, req->type, r->done});
 }
 
-/* Small pieces, so that both sides copy at the same time; larger ones of a large message cost less. */
+/* Small pieces, so that both sides copy at the same time; larger pieces of a large message cost less. */
 static size_t data_piece(const struct mr_rndv *r)
 {
     size_t least = mr_vc_part_max(r->vc), most = mr_vc_packet_max(r->vc), piece = r->total / PIECES;
@@ -154,8 +154,8 @@ static size_t data_piece(const struct mr_rndv *r)
 }
 
 /*
- * A program that has freed its request may learn of the message's end from the receiver's, and free the memory, before
- * we do: what the receiver can read is left to the receiver then, which must not wait for DATA.
+ * A program that has freed its request may learn of the message's end from the receiver's program, and free the memory,
+ * before we do: the bytes that the receiver can read are left to the receiver then, which must not wait for DATA.
  */
 static int leave_rest(struct mr_rndv *r)
 {
@@ -196,7 +196,7 @@ static int push_some(struct mr_rndv *r)
     return n;
 }
 
-/* The receiver cannot read what was left to it: until it has the rest it does not say that it has the message. */
+/* The receiver cannot read the rest left to it: until it has the rest, it does not report the message as received. */
 static void resume(struct mr_rndv *r)
 {
     r->left = r->shared = false;
@@ -284,7 +284,7 @@ static bool is_in_window(const struct mr_request *req)
     return req->comm && req->comm->of_window;
 }
 
-/* The sender can write, or send datagrams, into memory that is advertised for that; so can be done here, too. */
+/* The sender can write, or send datagrams, into memory advertised for this; this rank can, too. */
 static bool put_all(struct mr_rndv *r, const struct mr_hdr *hdr)
 {
     unsigned caps;
@@ -298,7 +298,10 @@ static bool put_all(struct mr_rndv *r, const struct mr_hdr *hdr)
            advertise_and_clear(r, is_in_window(r->req) ? MR_VC_DATAGRAMS_STAY : MR_VC_DATAGRAMS);
 }
 
-/* It crosses one of ours (exchange.h), has neither head nor tail, and all rails have keys for both buffers. */
+/*
+ * The message crosses one of ours (exchange.h), has neither eager prefix nor bounce buffer, and all rails have keys for
+ * both buffers.
+ */
 static bool write_back(struct mr_rndv *r, const struct mr_hdr *hdr, const void *payload, size_t len)
 {
     struct mr_stream *s = mr_flow_of(r->vc)->stream;
@@ -319,12 +322,12 @@ static bool write_back(struct mr_rndv *r, const struct mr_hdr *hdr, const void *
     return false;
 }
 
-/* Into memory that is not registered yet, and not worth it. */
+/* Into memory not registered yet, and not worth it. */
 static bool is_better_copied(struct mr_rndv *r, const struct mr_hdr *hdr)
 {
     if (hdr->len > mr_vc_eager_most(r->vc))
         return mr_net_reaches(r->vc) && mr_net_copies(r->vc, mr_data_at(r->req->recv_buf, r->req->type), hdr->len);
-    return hdr->flags & MR_FLAG_READ && /* it could have come eagerly */
+    return hdr->flags & MR_FLAG_READ && /* could have come eagerly */
            !(hdr->flags & MR_FLAG_RTR && mr_pt2pt.burst.is_registered(r->req->recv_buf, hdr->len)) &&
            !mr_burst_offered(&mr_pt2pt.burst, r->req->recv_buf, hdr->len);
 }
@@ -385,7 +388,7 @@ void mr_rndv_put_landed(int world_rank, uint64_t rreq, int error)
 
 /* ---- both -------------------------------------------------------------------------------------------------------- */
 
-/* Packets that mean a transfer that is over or never was are dropped: a sender does not wait for the last CREDIT. */
+/* Packets for a transfer that is over or never was are dropped: a sender does not wait for the last CREDIT. */
 void mr_rndv_packet(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len)
 {
     bool to_receiver = hdr->kind == MR_PKT_DATA || hdr->kind == MR_PKT_FAIL || hdr->kind == MR_PKT_LEFT;
@@ -436,7 +439,7 @@ void mr_rndv_packet(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payl
     }
 }
 
-/* A send whose message has not met its receive is to end: the receiver gives it back. */
+/* A send without a receive is to end: the receiver gives it back. */
 void mr_rndv_ask_back(struct mr_rndv *r)
 {
     struct mr_hdr hdr = mr_rndv_header(r, MR_PKT_CANCEL, 0);
@@ -447,7 +450,7 @@ void mr_rndv_ask_back(struct mr_rndv *r)
     hdr.rank = r->req->comm->rank;
     hdr.tag = r->req->tag;
     hdr.ctx = r->req->ctx;
-    mr_vc_send(r->vc, &hdr, NULL, 0); /* if that fails the peer has, and the send ends with that */
+    mr_vc_send(r->vc, &hdr, NULL, 0); /* if this fails the peer has, and the send ends with that error */
 }
 
 void mr_rndv_in_vain(struct mr_rndv *r)
@@ -503,7 +506,7 @@ static unsigned reads_wanted(void)
     return MR_VC_READ_FIRST;
 }
 
-/* 0: what is learnt. */
+/* 0: learnt. */
 static unsigned copy_mode_wanted(void)
 {
     for (int i = 0; mr_copy_mode_names[i]; i++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The room's state, and what its files want of each other and the rooms above of them, from the lowest to the highest.
- * Each file calls those below it only; what it does for one above is a return value or a function that it is given.
+ * The folder's state, and its interface for its own files and higher folders, from the lowest to the highest. Each file
+ * calls lower files only; work for a higher file is a return value or a callback.
  */
 #ifndef MRMPI_RNDV_H
 #define MRMPI_RNDV_H
@@ -17,9 +17,9 @@ struct mr_rndvs {
     struct mr_stream *streams; /* all of them (stream.h) */
     struct mr_bounce *bounces; /* the same (bounce.c) */
     unsigned num_bounces;
-    uint64_t large_received; /* count of transfers that have met their receive */
+    uint64_t large_received; /* transfers that have met their receive */
     struct mr_near near;
-    unsigned reads_if; /* enum mr_vc_caps: receivers shall read large messages over channels that have one of these */
+    unsigned reads_if; /* enum mr_vc_caps: receivers read large messages over channels with one of these */
 };
 extern MR_OWN struct mr_rndvs mr_rndvs;
 
@@ -31,17 +31,20 @@ void mr_bounce_front(struct mr_rndv *r); /* the peer has said FRONT */
 void mr_bounce_free_all(void);
 
 /* ---- read.c ---- */
-/* Reads what the sender has offered, but for the prefix. False: it cannot be read; nothing has happened. */
+/* Reads the offered data, except the prefix. False: cannot be read; nothing has happened. */
 bool mr_read_begin(struct mr_rndv *r, const struct mr_hdr *hdr, const void *payload, size_t len);
 void mr_read_done(void *cookie, int error);
 /* A piece of the prefix has come: the transfer may be over with it. */
 void mr_read_prefix(struct mr_rndv *r, size_t at, const void *payload, size_t len);
 
 /* ---- prefix.c ---- */
-/* Finds what of a message that is offered shall be head and tail. Number of its tails: then *tail is where that is. */
+/*
+ * Decides the eager prefix and bounce buffer of an offered message. Returns the number of bounce buffers: then *tail is
+ * its place.
+ */
 unsigned mr_prefix_divide(struct mr_rndv *r, const struct mr_remote *remote, struct mr_remote *tail);
 int mr_prefix_send(struct mr_rndv *r); /* 0 or negative errno as mr_vc_send */
-/* RTS with a prefix: from now on that comes. False: it is damaged. */
+/* RTS with a prefix, which comes from now on. False: damaged. */
 bool mr_prefix_offered(struct mr_vc *vc, const struct mr_hdr *hdr);
 /* No receive is posted for this offer: it is kept, and its prefix will be. */
 void mr_prefix_keep(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len);
@@ -53,19 +56,21 @@ void mr_prefix_forget(struct mr_vc *vc, const struct mr_hdr *hdr); /* the offer 
 void mr_prefix_fail_peer(struct mr_vc *vc);
 
 /* ---- rtr.c ---- */
-/* A posted receive of a schedule, with its number, in whose operation both programs wait: announced, if it can be. */
+/* A posted receive of a schedule, with its number, in whose operation both programs wait: announced, if possible. */
 void mr_rtr_announce(struct mr_request *req, size_t all); /* all: mr_recv_announce */
 void mr_rtr_heeded(struct mr_vc *vc, size_t len);         /* the sender of a message waits for RTR */
-bool mr_rtr_comes(struct mr_vc *vc);                      /* this peer announces what could come eagerly, too */
+bool mr_rtr_comes(struct mr_vc *vc);                      /* this peer announces receives of eager messages, too */
 void mr_rtr_recall(struct mr_request *req);               /* RTR_CANCEL; the peer may have begun to write */
-void mr_rtr_void(struct mr_request *req); /* announced, but what has come is eager, or has another length */
-/* An offer of its length has met such a one. True: it will be written, or has been; false: it is as any other. head:
- * what of that has come. */
+void mr_rtr_void(struct mr_request *req); /* announced, but an eager message has come, or one of another length */
+/*
+ * An offer of its length has met such a receive. True: written, or will be; false: like any other. prefix: its received
+ * part.
+ */
 bool mr_rtr_meet(struct mr_request *req, const struct mr_hdr *hdr, const void *prefix);
 /* The peer is ready for this message: where it goes to. RTR is forgotten; false: there is none of this length. */
 bool mr_rtr_take(struct mr_request *send, struct mr_vc *vc, uint64_t *rreq, struct mr_remote *remote);
-void mr_rtr_await(struct mr_rndv *r);          /* it is offered; the peer's stream is there */
-size_t mr_rtr_prefix(const struct mr_rndv *r); /* RTR has come for it: from which byte on it is written */
+void mr_rtr_await(struct mr_rndv *r);          /* offered; the peer's stream exists */
+size_t mr_rtr_prefix(const struct mr_rndv *r); /* RTR has come for it: the first byte to write */
 /* RTR: the offer that is to be written now, or NULL. RTR_CANCEL. */
 struct mr_rndv *mr_rtr_packet(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len);
 void mr_rtr_forget(struct mr_vc *vc, const struct mr_hdr *hdr);
@@ -80,7 +85,7 @@ void mr_rndv_put_sent(void *cookie, int error);
 void mr_rndv_put_landed(int world_rank, uint64_t rreq, int error);
 void mr_rndv_fail_peer(struct mr_vc *vc);
 void mr_rndv_ask_back(struct mr_rndv *r); /* CANCEL, unless its message has met a receive as far as is known */
-/* The peer parts: sends of a message that no receive has met end with an error. One that begins now, and all others. */
+/* The peer parts: sends of a message without a receive end with an error. A send that begins now, and all others. */
 void mr_rndv_in_vain(struct mr_rndv *r);
 void mr_rndv_peer_parts(struct mr_vc *vc);
 int mr_rndv_progress(void);

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Receives that are cleared before their message is offered. A collective's receive knows who sends, how much, and
- * where it goes to; its program waits for it, and so does the sender's. So it is announced (RTR) while it is posted,
- * if its memory is registered. The sender writes as soon as it has both RTR and the send, in whichever order. Beside
- * a message that is offered and read that saves the way of the offer where RTR comes first, and always the receiver's
- * word at the end, FIN, which is sent when the last byte has come, while the adapter's confirmation of a write is not.
+ * Receives announced before their message is offered. A collective's receive knows the sender, the length and the
+ * buffer; its program waits for it, and so does the sender's. So the receive is announced (RTR) when posted, if its
+ * memory is registered. The sender writes as soon as it has both RTR and the send, in either order. Compared with a
+ * message offered and read, this saves the time of the offer if RTR comes first, and always FIN at the end, which the
+ * receiver sends after the last byte, while a write needs only the adapter's confirmation.
  *
- * While RTR is under way the wire would be idle. So what is offered before it has come has a prefix (prefix.c), and
- * only the rest is written. Those of several messages leave in their order, and the rest of all of them finds its turn
- * behind them: else receivers whose RTR comes late would get their first packets a round of the adapter later than
- * others, and their last ones, too.
+ * While RTR is under way the wire would be idle. So a message offered before RTR has come has a prefix (prefix.c), and
+ * only the rest is written. The prefixes of several messages leave in their order, and the rests of all of them find
+ * their turn behind them: otherwise receivers with a late RTR would get their first packets a round of the adapter
+ * later than others, and their last ones, too.
  *
- * There is an offer for each message nevertheless, since receives are matched in order by those. It says whether RTR
- * will be heeded (MR_FLAG_RTR), and both sides judge that alike: a receive is over when its message has been written
- * and the offer is there. Any other offer, and a message that came eagerly, ends the announcement: then RTR_CANCEL
- * tells the sender to forget it, if it still has it. As packets are in order, that comes before anything for which the
- * same key could be used again.
+ * There is an offer for each message nevertheless, since receives are matched in order by offers. It says whether RTR
+ * will be heeded (MR_FLAG_RTR), and both sides judge this alike: a receive is over when its message has been written
+ * and the offer is there. Any other offer, and an eager message, ends the announcement: then RTR_CANCEL tells the
+ * sender to drop it, if still there. As packets are in order, RTR_CANCEL comes before anything that could use the same
+ * key again.
  *
- * The key is the context, the tag, which each run of a collective has for itself, and the number of the message among
+ * The key is the context, the tag, which is unique to each run of a collective, and the number of the message among
  * those of this operation between the two.
  */
 #include <stdlib.h>
@@ -44,7 +44,7 @@ static struct mr_hdr header_of(const struct mr_rndv *r, enum mr_packet kind)
                            .rreq = mr_rndv_id(r)};
 }
 
-/* What would come eagerly is announced as well if its peer heeds that, or may by now. */
+/* Eager messages are announced as well if their peer heeds that, or may by now. */
 static bool may_heed(struct mr_vc *vc)
 {
     struct mr_stream *s = mr_stream_of(vc);
@@ -62,7 +62,7 @@ void mr_rtr_heeded(struct mr_vc *vc, size_t len)
         s->vain = s->rest = 0;
 }
 
-/* The message can be written by its sender, and is longer than what comes unasked, or better not copied. */
+/* The message can be written by its sender, and is longer than eager messages, or better not copied. */
 static bool is_writable(const struct mr_request *req, struct mr_vc *vc, size_t len, size_t all)
 {
     unsigned caps = MR_VC_PUT | MR_VC_WRITE_BACK;
@@ -101,7 +101,7 @@ void mr_rtr_recall(struct mr_request *req)
 {
     struct mr_hdr hdr = header_of(req->proto, MR_PKT_RTR_CANCEL);
 
-    mr_vc_send(req->proto->vc, &hdr, NULL, 0); /* if that fails the sender has, too */
+    mr_vc_send(req->proto->vc, &hdr, NULL, 0); /* if this fails the sender has, too */
 }
 
 void mr_rtr_void(struct mr_request *req)
@@ -183,7 +183,7 @@ void mr_rtr_await(struct mr_rndv *r)
 
 size_t mr_rtr_prefix(const struct mr_rndv *r)
 {
-    return r->remote.serial ? 0 : r->prefix; /* what is tracked comes as a whole */
+    return r->remote.serial ? 0 : r->prefix; /* a tracked message comes as a whole */
 }
 
 struct mr_rndv *mr_rtr_packet(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is kept of a peer to which large messages go, or from which they come. */
+/* The state of a peer with large messages in either direction. */
 #ifndef MRMPI_RNDV_STREAM_H
 #define MRMPI_RNDV_STREAM_H
 
@@ -17,22 +17,22 @@ struct mr_rtr {
 struct mr_stream {
     struct mr_stream *next;
     struct mr_batch batch;
-    /* Of those that ranks of this node copy (node_copy.c): the receives that wait, and how many do not. */
+    /* Of messages copied by ranks of this node (node_copy.c): the waiting receives, and the number of started ones. */
     struct mr_rndv *queued, *queued_last;
     unsigned started;
-    enum mr_copy_mode mode; /* of those */
+    enum mr_copy_mode mode; /* of these */
     uint64_t data_seen;     /* DATA packets of the peer */
     struct mr_exchange exchange;
-    struct mr_rtr *ready;     /* what the peer is ready for, */
-    struct mr_rndv *offers;   /* and what it may still be */
-    unsigned vain, rest;      /* announcements that the peer did not heed, in a row; those left out until one more */
-    int announces;            /* what could come eagerly, too, if above 0: below until it has so often again */
+    struct mr_rtr *ready;   /* announcements of the peer, */
+    struct mr_rndv *offers; /* and offers that it may still announce */
+    unsigned vain, rest; /* consecutive announcements not heeded by the peer; announcements left out until the next */
+    int announces;       /* eager messages are announced, too, if above 0: below, until this number of further ones */
     struct mr_bounce *bounce; /* of the latest tails, if some of them are under way (bounce.c) */
     /* The prefix that is coming (prefix.c): `at` of its `len` bytes have. */
     uint64_t sreq;            /* the sender's id of its message */
     uint32_t at, len;         /* equal: none is coming */
     const struct mr_hdr *hdr; /* the offer, until it meets its receive: then NULL, */
-    uint8_t *into;            /* and so far here, */
+    uint8_t *into;            /* and received so far here, */
     uint64_t to;              /* and then to this transfer */
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The table of transfers, the list of those that progress has to serve, and what all protocols do with one. */
+/* The table of transfers, the list of those served by progress, and the steps common to all protocols. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -53,7 +53,7 @@ struct mr_rndv *mr_rndv_new(struct mr_request *req, struct mr_vc *vc, enum mr_rn
     return r;
 }
 
-/* The oldest first: what began first ends first. */
+/* The oldest first: transfers end in the order of their beginning. */
 void mr_rndv_activate(struct mr_rndv *r)
 {
     r->next = NULL;
@@ -190,7 +190,7 @@ void mr_rndv_finish(struct mr_rndv *r, enum mr_err error)
     }
     if (error && !req->status.error)
         req->status.error = error;
-    if (r->announced) /* nothing has met it */
+    if (r->announced) /* not matched */
         mr_match_remove(&mr_pt2pt.posted, &req->match);
     mr_rndv_drop(r);
     mr_request_complete(req);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Transfers: what takes more than one packet, at its sender and at its receiver. They lie in a table, by which peers
- * name them: an id that travels is index and generation of a slot, never a pointer. A transfer belongs to its request
- * until it ends; those that progress has to serve are in the list of active ones.
+ * Transfers: operations of more than one packet, at sender and receiver. They lie in a table, by which peers name them:
+ * an id sent to a peer is index and generation of a slot, never a pointer. A transfer belongs to its request until it
+ * ends; transfers served by progress are in the list of active ones.
  */
 #ifndef MRMPI_RNDV_TRANSFER_H
 #define MRMPI_RNDV_TRANSFER_H
@@ -20,7 +20,7 @@ enum mr_rndv_state {
     MR_RNDV_WRITING,    /* sender, split copy: writes into the receiver's memory */
     MR_RNDV_PUSHED,     /* sender, shared, split copy: its part is done, the receiver may be reading still */
     MR_RNDV_BOUNCE,     /* sender: the program's send is complete, the receiver is reading the copy */
-    MR_RNDV_QUEUED,     /* receiver: others of the node are before it */
+    MR_RNDV_QUEUED,     /* receiver: others of the node come first */
     MR_RNDV_GETTING,    /* receiver: reads chunk by chunk */
     MR_RNDV_LANDING,    /* receiver: the peer writes into advertised memory */
     MR_RNDV_READING,    /* receiver: the channel is reading */
@@ -36,30 +36,30 @@ struct mr_rndv {
     struct mr_vc *vc;
     uint64_t peer_id;
     uint64_t total, done, told;   /* bytes: to transfer, transferred from the front, acknowledged by CREDIT */
-    uint64_t tail;                /* receiver: what lies from here to total has been read already */
+    uint64_t tail;                /* receiver: the bytes from here to total have been read already */
     uint64_t data_seen;           /* receiver, shared: the stream's count of DATA packets when it last changed, ... */
-    uint64_t silent_ns;           /* ... and since when it does not; 0: not known yet */
+    uint64_t silent_ns;           /* ... and since when it is silent; 0: unknown */
     uint32_t prefix, prefix_left; /* bytes in HEAD packets; receiver: the part that has not come yet */
     struct mr_read {
         struct mr_rndv *of;
         bool open;
-    } read[2];                /* receiver, reading: what the channel has been asked to read, and the tail */
+    } read[2];                /* receiver, reading: requested reads of the channel, and of the bounce buffer */
     int error;                /* receiver: of a read that has ended, while something else has not */
     bool owes_front;          /* receiver, reading: FRONT is to be said, */
     bool said_front;          /* and was */
     bool counted, crosses;    /* sender: is in its peer's batch (batch.h), and open (exchange.h) */
-    uint64_t told_ns;         /* receiver, landing: when the sender was told to write what crosses; else 0 */
+    uint64_t told_ns;         /* receiver, landing: when the sender was told to write a crossing message; else 0 */
     struct mr_bounce *bounce; /* sender: the last part's copy; NULL: none */
     bool cancelling;          /* sender: CANCEL has been sent, */
     bool vain;                /* since the peer parts: if it gives the message back, that is an error */
     bool shared;              /* pushed and read at once: ends with FIN */
     bool left;                /* the sender has left the rest to the receiver, and said so */
-    bool near;                /* is counted among those of this node */
+    bool near;                /* counted among those of this node */
     bool chosen;              /* mode.mode is */
     bool announced, landed;   /* receiver: RTR has been said and no offer come; all is written nevertheless */
     bool met_rtr;             /* receiver: the offer has come, too; its eager prefix is not written */
     bool awaits_rtr;          /* sender: is among its stream's offers */
-    bool timed, started;      /* receiver: what it takes shall count; it is one of the first of its peer */
+    bool timed, started;      /* receiver: its time counts; among the first of its peer */
     struct mr_copy_choice mode;
     struct mr_rndv *behind;    /* receiver, queued; sender, offered: the next one of its peer */
     struct mr_claim *claim;    /* split copy: the chunks of either side */
@@ -73,9 +73,9 @@ struct mr_rndv {
 /* Large messages between ranks of this node (node_copy.c). */
 struct mr_near {
     struct mr_copy_modes modes;
-    unsigned forced;          /* a way + 1; 0: it is learnt */
+    unsigned forced;          /* a mode + 1; 0: learnt */
     unsigned sends, receives; /* under way */
-    uint32_t claims;          /* that are taken: bits */
+    uint32_t claims;          /* claims in use: bits */
     uint16_t ticket;          /* the last one */
 };
 
@@ -85,12 +85,12 @@ static inline uint64_t mr_rndv_id(const struct mr_rndv *r)
 {
     return (uint64_t)r->generation << 32 | r->index;
 }
-/* The transfer that a peer means; NULL for an id that is stale or was never given to this peer. */
+/* The transfer named by a peer; NULL for an id that is stale or was never given to this peer. */
 struct mr_rndv *mr_rndv_find(struct mr_vc *vc, uint64_t id);
-void mr_rndv_activate(struct mr_rndv *r); /* progress shall serve it: the last of them all */
+void mr_rndv_activate(struct mr_rndv *r); /* served by progress: the last of all */
 void mr_rndv_deactivate(struct mr_rndv *r);
 struct mr_stream;
-/* A receive waits for those before it; the first of the queue is active. And it is that one's turn. */
+/* A receive waits for those before it; the first of the queue is active. And the turn of the next. */
 void mr_rndv_queue(struct mr_stream *s, struct mr_rndv *r);
 struct mr_rndv *mr_rndv_unqueue(struct mr_stream *s);
 struct mr_hdr mr_rndv_header(const struct mr_rndv *r, enum mr_packet kind, uint64_t len);
