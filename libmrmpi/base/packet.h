@@ -48,7 +48,7 @@ struct mr_remote {
     uint32_t rkey[MR_RAILS_MAX]; /* by the index of the owner's rail */
     uint32_t token;  /* names the advertised region in put notifications; the owner's channel gives and reads it. Of
                         memory to be read between hosts: set of the owner's rails that have no key */
-    uint32_t serial; /* between hosts; not 0: the owner says which parts of a put have landed (net/stripe/track.c) */
+    uint32_t serial; /* between hosts; not 0: the owner reports landed parts of a put (net/stripe/track.c) */
 };
 
 /* A short write into such memory: with its address there, and the data here. */
@@ -59,11 +59,11 @@ struct mr_short_write {
 };
 
 /*
- * A word of such memory that the owner's adapter changes, and then what lies there: a look, which sees what the change
- * has left. Addresses there are counted from the memory's beginning.
+ * An atomic in such memory, changed by the owner's adapter, followed by a read of the memory, which sees the change.
+ * Addresses there are counted from the memory's beginning.
  */
 enum mr_atomic_what {
-    MR_ATOMIC_SWAP,  /* 8 bytes, aligned: if they are `compare` they become value; result: what they were */
+    MR_ATOMIC_SWAP,  /* 8 bytes, aligned: if equal to `compare` they become value; result: the old value */
     MR_ATOMIC_STORE, /* the first `bytes` of value are written */
     MR_ATOMIC_READ,  /* nothing */
 };
@@ -72,10 +72,11 @@ struct mr_atomic {
     uint32_t bytes;
     uint64_t at, compare, value;
     size_t peek;      /* so many bytes from 0 on are looked at; 0: none are */
-    uint64_t *result; /* the word, and behind it what was seen: room for 8 + look bytes; NULL: a store without a look */
+    uint64_t *result; /* the atomic's old value, followed by the bytes read: room for 8 + look bytes; NULL: a store
+                         without a read */
 };
 
-/* Who looks at the next packet, where a payload would be: it has come, but is not what can be taken so. */
+/* Returned by a look at the next packet, in place of a payload: a packet has come, but cannot be taken so. */
 #define MR_PEEK_OTHER ((const void *)-1)
 
 enum mr_vc_caps {
@@ -85,8 +86,8 @@ enum mr_vc_caps {
     MR_VC_READ_FIRST = 8,        /* and is to be preferred to mr_net_put */
     MR_VC_OUTRUNS = 16,          /* its rails carry more than a processor copies */
     MR_VC_DATAGRAMS = 32,        /* mr_net_put works for memory that is advertised in this way; that may be refused */
-    MR_VC_DATAGRAMS_STAY = 4096, /* for mr_vc_advertise: as that, for memory that others may write to meanwhile: what
-                                    comes to a wrong place is sent again, not moved with what they have written there */
+    MR_VC_DATAGRAMS_STAY = 4096, /* for mr_vc_advertise: as that, for memory that others may write to meanwhile:
+                                    misplaced blocks are sent again, not moved with the others' data */
     MR_VC_WINDOW = 64,           /* mr_vc_move works, for memory that is advertised in this way */
     MR_VC_ONE_OUTRUNS = 128,     /* one of its rails carries more than a processor copies */
     MR_VC_WRITE_BACK = 512, /* messages that cross are better written; for mr_vc_advertise: as MR_VC_PUT, -EAGAIN if not

@@ -294,7 +294,7 @@ extern MR_OWN unsigned mr_channel_waiting;
 /* So many times in a row no channel had anything to do; kept by vc.c. */
 extern MR_OWN unsigned mr_channel_idle;
 
-/* ---- shared memory: what the subsystems above call by name ------------------------------------------------------- */
+/* ---- shared memory: called by name by higher subsystems ---------------------------------------------------------- */
 
 /*
  * Receives take messages out of rings, large messages are moved by both sides (shm_claim.h), and waiting

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * conn: peers on other hosts. Peers are connected on demand, and stay connected: handshakes, recovery, epochs of
- * service levels, budgets of connections, keepalive. This is what net/ uses.
+ * service levels, budgets of connections, keepalive. The interface for net/.
  *
  * A peer (struct mr_peer) has subchannels (struct mr_sub), and a subchannel has links (verbs/verbs.h). conn/ makes,
- * opens and breaks them; net/ sends over them, and subscribes to what happens to them (struct mr_peer_events). net/
- * extends struct mr_peer by its own state, and reads the members here; a member that net/ writes says so. The pure
- * parts that a peer embeds have headers of their own: send windows and acknowledgements (reliable/), turns, weights,
- * budgets and paces (route/), handshakes (cm/), the client of fabricd (fabric/).
+ * opens and breaks them; net/ sends over them, and subscribes to their events (struct mr_peer_events). net/ extends
+ * struct mr_peer by its own state, and reads the members here; a member that net/ writes says so. The pure parts that a
+ * peer embeds have headers of their own: send windows and acknowledgements (reliable/), turns, weights, budgets and
+ * paces (route/), handshakes (cm/), the client of fabricd (fabric/).
  *
  * All functions are called with the library's lock held.
  */
@@ -206,7 +206,7 @@ struct mr_peer {
     struct mr_shares *shares; /* the shares of each rail by its weights; NULL: no rail has led there (net/view/) */
     uint32_t counted, rate;   /* as of the last tick (conn/budget.c): packets in both directions, per second */
     uint32_t use;             /* and its worth by traffic: recent messages count more */
-    struct mr_peer_own *own;  /* what conn/peer/ keeps of it, */
+    struct mr_peer_own *own;  /* state of conn/peer/, */
     struct mr_connect_peer *connect; /* and conn/ */
 };
 
@@ -242,7 +242,7 @@ struct mr_peers {
 };
 extern MR_OWN struct mr_peers mr_peers;
 
-/* ---- at the start: 0 or a negative errno, which was logged ------------------------------------------------------- */
+/* ---- at the start: 0 or a negative errno, already logged --------------------------------------------------------- */
 
 int mr_steer_init(void);  /* reads MRMPI_RULES */
 int mr_spread_init(void); /* reads the policies; rails are open */

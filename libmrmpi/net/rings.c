@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which peers write into a ring here (verbs/link/ring.c): those with which most packets are exchanged, MRMPI_RING_PEERS
- * of them, since each ring takes memory and a look at every poll. The receiver decides, for itself. A peer that has
- * deserved one is offered a ring for each subchannel of kind ring, on the link of small messages. If another one
- * deserves it more, by the rule of quota.h, the least useful peer's rings are withdrawn first.
+ * Peers with a ring here (verbs/link/ring.c): those with the most packets exchanged, MRMPI_RING_PEERS of them, because
+ * each ring takes memory and a check at every poll. The receiver decides, for itself. A deserving peer is offered a
+ * ring for each subchannel of kind ring, on the link of small messages. If another peer deserves a ring more, by the
+ * rule of quota.h, the least useful peer's rings are withdrawn first.
  *
- * What is said goes in packets of the virtual channel, so it comes once and in order. It names the generation of the
- * subchannel: of one that has broken meanwhile it is out of date.
+ * Offers go in packets of the virtual channel, so they come once and in order. They name the generation of the
+ * subchannel: an offer for a broken subchannel is out of date.
  */
 #include <string.h>
 

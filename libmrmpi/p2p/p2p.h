@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Point-to-point communication: what api/, rma/, coll/ and io/ use of p2p/. Requests, sends, receives, probes, what is
- * made of these (buffered and partitioned sends), and progress: polling the network, and waiting.
+ * Point-to-point communication: what api/, rma/, coll/ and io/ use of p2p/. Requests, sends, receives, probes,
+ * operations made of these (buffered and partitioned sends), and progress: polling the network, and waiting.
  *
- * All functions are called with the library's lock held. Waiting functions give the lock away while they wait. Sends
- * and receives return a request; the caller completes it by mr_wait/mr_test and frees it by mr_request_put.
+ * All functions are called with the library's lock held. Waiting functions release the lock while they wait. Sends and
+ * receives return a request; the caller completes it by mr_wait/mr_test and frees it by mr_request_put.
  */
 #ifndef MRMPI_P2P_H
 #define MRMPI_P2P_H
@@ -242,7 +242,7 @@ enum mr_err mr_isendrecv_replace(void *buf, size_t count, struct mr_type *type, 
  */
 struct mr_part;
 struct mr_part_args {
-    const void *buf; /* a receive writes to it */
+    const void *buf; /* a receive writes there */
     int partitions;
     size_t count;
     struct mr_type *type;

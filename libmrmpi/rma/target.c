@@ -68,7 +68,7 @@ enum mr_err mr_rma_apply(struct mr_rma_mutex *g, char *mem, const struct mr_piec
 
 /* ---- packets ----------------------------------------------------------------------------------------------------- */
 
-/* An operation as it came. */
+/* An operation as received. */
 struct asked {
     struct mr_rma_op op;
     struct mr_pieces p;
@@ -218,7 +218,8 @@ static void long_put_done(struct mr_request *req, void *arg)
     enum mr_err err = req->status.error;
 
     p->win->in->answering--;
-    count_done(p, err == MR_ERR_TRUNCATE ? MR_ERR_RMA_RANGE : err); /* no room is made for what is not in the window */
+    count_done(p, err == MR_ERR_TRUNCATE ? MR_ERR_RMA_RANGE
+                                         : err); /* no memory is allocated for an operation outside the window */
     mr_request_put(req);
 }
 
@@ -268,7 +269,7 @@ static void serve_long_get(struct mr_rma_peer *p, int tag, const struct asked *a
         follow_request(p, req, long_get_done);
 }
 
-/* ---- what is asked for ------------------------------------------------------------------------------------------- */
+/* ---- requests ---------------------------------------------------------------------------------------------------- */
 
 static void serve_op(struct mr_rma_peer *p, const struct mr_hdr *hdr, const struct asked *a)
 {

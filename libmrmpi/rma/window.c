@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Windows: made and ended together, memory attached; and what comes up from below for them. */
+/* Windows: made and ended together, memory attached; upcalls of lower subsystems for them. */
 #include "libmrmpi/rma/access.h"
 
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 /* ---- from below -------------------------------------------------------------------------------------------------- */
 
-/* What a target says to the origin. False: it is nothing of that kind. */
+/* A target's message to the origin. False: of another kind. */
 static bool take_origin_answer(struct mr_rma_peer *p, const struct mr_hdr *hdr, const void *payload, size_t len)
 {
     bool known_error = hdr->rreq <= MR_ERR_PROC_FAILED;
@@ -103,7 +103,7 @@ static void peer_lost(struct mr_vc *vc, int error)
 
 /* ---- making ------------------------------------------------------------------------------------------------------ */
 
-/* What all know of a part; err: its process cannot go on. */
+/* The common knowledge of a part; err: its process cannot go on. */
 struct part_told {
     uint64_t size;
     int64_t disp_unit;
@@ -158,7 +158,7 @@ void mr_win_put(struct mr_win *w)
     free(w);
 }
 
-/* Neither room for what is known of the others, nor a window. The communicator is w's, whatever happens. */
+/* Neither room for the state of the others, nor a window. The communicator is w's, in any case. */
 static struct mr_win *new_window(struct mr_comm *c, enum mr_win_flavor flavor, const struct mr_win_part *part)
 {
     struct mr_win *w = calloc(1, sizeof(*w));
@@ -264,10 +264,7 @@ static enum mr_err map_winmem(struct mr_win *w)
     return err;
 }
 
-/*
- * Memory that MPI allocates. Where a node's ranks cannot share it a window is made all the same, unless it is there to
- * be shared.
- */
+/* Memory allocated by MPI. If a node's ranks cannot share it, the window is made nevertheless, unless for sharing. */
 static enum mr_err allocate_memory(struct mr_win *w, const struct part_told *all)
 {
     enum mr_err err = MR_SUCCESS;
@@ -355,7 +352,7 @@ static bool is_quiet(void *arg)
 
     for (const struct mr_rma_peer *p = w->in->peers; p; p = p->next)
         if (mr_rma_is_busy(p))
-            return false; /* of a peer that is lost: what was under way comes back */
+            return false; /* of a lost peer: traffic under way comes back */
     return !w->in->answering;
 }
 

@@ -1,23 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The packets of one-sided communication. All are of the kind MR_PKT_ABOVE; their headers have the window's context as
- * ctx, the sender's rank in the window, and what they are as tag. O is the origin of operations, T their target.
+ * ctx, the sender's rank in the window, and their kind as tag. O is the origin of operations, T their target.
  *
- * - O PUT, ACC: an operation, pieces, data. T does it. An operation too long for one packet is several.
- * - O FETCH (as ACC), SWAP, GET: rreq names the result. T RESULT(rreq; sreq: where in it this data belongs)...
- * - O PUT_LONG, GET_LONG: an operation on memory in one piece, whose data goes as a message with the tag rreq
- * - O FLUSH(sreq: operations so far); T FLUSHED(sreq; rreq: an error class), as soon as it has done so many
- * - O LOCK(flags: exclusive); T LOCKED. O UNLOCK(as FLUSH); T FLUSHED, if flags say that it shall
- * - O SLOT; T SLOT_IS(sreq: the slot, rreq: how many there are), its payload the struct mr_remote of the lock; none:
- * adapters do not take it. Then O LOCK(flags: 2 as well; sreq: a serial number); T LOCK_QUEUED(sreq; rreq: how many are
- * ahead), T LOCKED(flags: 2; rreq: the number): it is lent. O WITHDRAW(sreq); T WITHDRAWN: that question is none; what
- * has been lent for it O gives back by the adapter, or, with flags: 2, T takes it back. O CLEAR(sreq); T CLEARED:
- * nothing of the lock is O's by the adapter any more, nor lent so
- * - T POST; O COMPLETE(sreq: operations so far)
- * - T REFUSED(rreq; sreq: an error class): instead of RESULT
- * - O KEYS; T KEYS_ARE, its payload the struct mr_remote of its part; none: the part cannot be reached by RDMA
- * - of a dynamic window: O KEYS(sreq: an address); T KEYS_ARE(sreq, rreq: the region's first byte and the one behind
- * its last; both 0: it is in none), of that region. T KEYS_GONE(as KEYS_ARE): it is detached
+ * - O PUT, ACC: an operation, pieces, data. T does it. An operation too long for one packet is several. - O FETCH (as
+ * ACC), SWAP, GET: rreq names the result. T RESULT(rreq; sreq: where in it this data belongs)... - O PUT_LONG,
+ * GET_LONG: an operation on memory in one piece, whose data goes as a message with the tag rreq - O FLUSH(sreq:
+ * operations so far); T FLUSHED(sreq; rreq: an error class), as soon as it has done so many - O LOCK(flags: exclusive);
+ * T LOCKED. O UNLOCK(as FLUSH); T FLUSHED, if requested in flags - O SLOT; T SLOT_IS(sreq: the slot, rreq: how many
+ * there are), its payload the struct mr_remote of the lock; none: adapters do not take the lock. Then O LOCK(flags: 2
+ * as well; sreq: a serial number); T LOCK_QUEUED(sreq; rreq: how many are ahead), T LOCKED(flags: 2; rreq: the number):
+ * it is lent. O WITHDRAW(sreq); T WITHDRAWN: the question is void; a lock lent for it O gives back by the adapter, or,
+ * with flags: 2, T takes it back. O CLEAR(sreq); T CLEARED: nothing of the lock is O's by the adapter any more, nor
+ * lent so - T POST; O COMPLETE(sreq: operations so far) - T REFUSED(rreq; sreq: an error class): instead of RESULT - O
+ * KEYS; T KEYS_ARE, its payload the struct mr_remote of its part; none: the part cannot be reached by RDMA - of a
+ * dynamic window: O KEYS(sreq: an address); T KEYS_ARE(sreq, rreq: the region's first byte and the one behind its last;
+ * both 0: it is in none), of that region. T KEYS_GONE(as KEYS_ARE): it is detached
  */
 #ifndef MRMPI_RMA_WIRE_H
 #define MRMPI_RMA_WIRE_H

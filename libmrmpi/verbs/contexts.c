@@ -12,11 +12,11 @@
 #include "libmrmpi/verbs/verbs.h"
 
 /*
- * By the number of the part. What was published: 16 connections for each of 8 processes on ConnectX (M. Koop, T. Jones,
- * D. Panda, "MVAPICH-Aptus", IPDPS 2008); with 5000 of them a ConnectX-5 has lost half of its rate (A. Kalia, M.
- * Kaminsky, D. Andersen, "Datacenter RPCs can be General and Fast", NSDI 2019), and still a datagram costs more there,
- * since the receiver has to acknowledge it: for current ones it is what 128 ranks of a host have with 128 others.
- * Between those it is an estimate.
+ * By the number of the part. Published: 16 connections for each of 8 processes on ConnectX (M. Koop, T. Jones, D.
+ * Panda, "MVAPICH-Aptus", IPDPS 2008); with 5000 connections a ConnectX-5 has lost half of its rate (A. Kalia, M.
+ * Kaminsky, D. Andersen, "Datacenter RPCs can be General and Fast", NSDI 2019), and a datagram still costs more there,
+ * because the receiver has to acknowledge it: for current adapters, the connections of 128 ranks of a host with 128
+ * others. Values between are an estimate.
  */
 static const struct {
     unsigned first, last, contexts;

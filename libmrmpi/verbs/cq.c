@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Completions: taken in batches and handed to whoever posted the work. The rails are looked at in turn, and the first
- * that has something ends the look: what was found should be acted on before an idle queue is asked again. The next
- * look begins there, MR_POLL_STREAK times: often all that goes on goes on over one rail. Then it is the others' turn.
- * Where none of them had anything the last time, only one of them is asked, another one each time. Where packets take
- * the rails by turns a look begins at the one after it: an empty queue is asked for nothing, for each packet.
+ * Completions: taken in batches and handed to the posters of the work. The rails are polled in turn, and the first with
+ * a completion ends the poll, because a completion should be handled before an idle queue is polled again. The next
+ * poll begins there, MR_POLL_STREAK times: often all traffic goes over one rail. Then it is the others' turn. If none
+ * of them had a completion the last time, only one of them is polled, another each time. If packets take the rails in
+ * turn, a poll begins at the next rail: otherwise each packet would cost a poll of an empty queue.
  */
 #include "libmrmpi/verbs/internal.h"
 
@@ -58,7 +58,7 @@ static __attribute__((noinline)) void rail_lost(const struct mr_rail *rail)
     mr_device_lost(rail->dev);
 }
 
-/* What is done may ask for more, or take others back: the list is looked at from its beginning after each. */
+/* A finished entry may add others, or take them back: after each, the list is walked from its beginning. */
 static int poll_later(void)
 {
     struct mr_later *l = mr_verbs.later;
@@ -75,7 +75,7 @@ static int poll_later(void)
     return n;
 }
 
-/* What waits for its end, and receive buffers that are to be posted now. */
+/* Entries waiting for their end, and receive buffers to be posted now. */
 static __attribute__((noinline)) int poll_waiting(void)
 {
     int done = poll_later();
@@ -107,7 +107,7 @@ static inline int take_completions(struct mr_rail *rail, struct ibv_wc wc[])
     return n;
 }
 
-/* n completions of a rail's queue, or the negative word that it is gone. */
+/* n completions of a rail's queue, or a negative errno: the rail is gone. */
 static inline int handle(struct mr_rail *rail, struct ibv_wc wc[], int n)
 {
     if (unlikely(n < 0)) {
@@ -120,7 +120,7 @@ static inline int handle(struct mr_rail *rail, struct ibv_wc wc[], int n)
     return n;
 }
 
-/* A rail had something, the first that was looked at or another one. */
+/* A rail had a completion: the first polled, or another. */
 static __attribute__((noinline)) void follow_turns(const struct mr_rail *rail, const struct mr_rail *first)
 {
     bool at_once = rail == first, foreseen = mr_verbs.turns == MR_POLL_TURNS;
@@ -137,7 +137,7 @@ static __attribute__((noinline)) void follow_turns(const struct mr_rail *rail, c
     mr_verbs.streak_left = MR_POLL_STREAK;
 }
 
-/* Not the rail that is looked at first, but of the others the one behind the last of which this was asked. */
+/* Not the rail polled first, but of the others the one behind the last returned here. */
 static struct mr_rail *next_beside(void)
 {
     struct mr_rail *first = mr_verbs.polled, *last = mr_verbs.beside;
@@ -147,7 +147,7 @@ static struct mr_rail *next_beside(void)
     return last->next_polled;
 }
 
-/* A streak is over. Where the rail was alone its look begins with one other: what that has is taken. */
+/* A streak is over. If the rail was alone, the poll begins with another rail, whose completions are taken. */
 static __attribute__((noinline)) int end_streak(struct ibv_wc wc[])
 {
     struct mr_rail *beside;

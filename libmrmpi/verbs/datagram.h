@@ -7,7 +7,7 @@
 
 #define MR_UD_MAX 1024 /* longest datagram */
 
-#define MR_SEGMENTS_MAX 64 /* datagrams that one packet may be cut into */
+#define MR_SEGMENTS_MAX 64 /* most datagrams of a packet */
 
 /* The queue pair of a rail for datagrams of this level in a partition; NULL: there is none, or it does not work now. */
 struct mr_qp *mr_udp_qp(struct mr_rail *rail, uint16_t pkey, unsigned level);

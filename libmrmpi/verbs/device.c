@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Opening HCAs and turning their active ports into rails. What a device can do is asked of the device, never guessed
- * from its name.
- */
+/* Opens HCAs and turns their active ports into rails. Capabilities come from the device, never from its name. */
 #include "libmrmpi/verbs/internal.h"
 
 #include <errno.h>
@@ -21,15 +18,15 @@
 struct mr_verbs mr_verbs;
 struct mr_verbs_handlers mr_verbs_up;
 
-/* A device that failed is looked for after so long, and again each time that it has been away for a quarter longer. */
+/* A failed device is looked for after this time, and again each time its absence has grown by a quarter. */
 #define REOPEN_NS      10000000ull
 #define REOPEN_MOST_NS 1000000000ull
 #define REOPEN_PART    4
 #define CQ_SENDS       4096 /* completions of requests that a rail may have outstanding, over all its queue pairs */
 /*
- * Ethernet may lose packets. A sender gives up after so many gaps (MRMPI_RC_RETRY) since it was acknowledged last,
- * which is at the end of a message: many short writes get through where one long one does not. More retries are no way
- * out: 7 means for ever to soft-RoCE.
+ * Ethernet may lose packets. A sender gives up after a number of gaps (MRMPI_RC_RETRY) since its last acknowledgement,
+ * which is at the end of a message: many short writes get through where a long one does not. More retries are no way
+ * out: 7 means without limit to soft-RoCE.
  */
 #define ROCE_WRITE_PACKETS 16u
 
@@ -45,7 +42,7 @@ static int smaller_of(int a, int b)
 
 /* ---- devices --------------------------------------------------------------------------------------------------- */
 
-/* Memory that need not be pinned. Devices that cannot be asked do not have it. */
+/* Memory that need not be pinned. Devices without this query do not have it. */
 static void query_on_demand(struct mr_device *dev)
 {
     const uint32_t rdma = IBV_ODP_SUPPORT_WRITE | IBV_ODP_SUPPORT_READ;
@@ -100,7 +97,7 @@ close:
     return err ? -err : -EIO;
 }
 
-/* A context that was opened before the device failed. */
+/* A context opened before the device failed. */
 struct mr_device_before {
     struct mr_device_before *before;
     struct ibv_context *ctx;
@@ -128,7 +125,7 @@ static void close_device(struct mr_device *dev)
     memset(dev, 0, sizeof *dev);
 }
 
-/* ---- which rails are polled -------------------------------------------------------------------------------------- */
+/* ---- polled rails ------------------------------------------------------------------------------------------------ */
 
 static void polled_add(struct mr_rail *rail)
 {
@@ -157,13 +154,13 @@ static void polled_remove(struct mr_rail *rail)
     rail->next_polled = NULL;
 }
 
-/* What was asked for when the devices were opened, and what came of it. */
+/* The request at the opening of the devices, and its result. */
 struct opening {
     struct mr_gid_wish gid;
     mr_rail_reject *reject;
     void *arg;
     unsigned rails_max;
-    bool count_left_out; /* go on to the end: there may be ports for which no rail is left */
+    bool count_left_out; /* go on to the end: there may be ports without a rail left for them */
     unsigned left_out;
     char left_out_names[512]; /* as MRMPI_DEVICES takes them */
 };
@@ -290,8 +287,8 @@ static bool port_is_usable(const struct mr_device *dev, unsigned num, const stru
 }
 
 /*
- * A user who asks for fewer rails gets them without a word; one who finds that the library has no more should know
- * which are not used.
+ * A user who requests fewer rails gets them without a message; if the library's limit is reached, the unused rails are
+ * logged.
  */
 static void limit_rails(struct opening *o)
 {
@@ -375,7 +372,7 @@ int mr_verbs_open(const struct mr_verbs_handlers *handlers, size_t packet_max, b
                mr_config.roce_gid);
         return -EINVAL;
     }
-    mr_verbs.num_memories = 0; /* the rest was cleared when it was closed */
+    mr_verbs.num_memories = 0; /* the rest was cleared at the close */
     mr_verbs.streak_left = MR_POLL_STREAK;
     mr_verbs.alone = false;
     mr_verbs.beside = NULL;
@@ -384,7 +381,7 @@ int mr_verbs_open(const struct mr_verbs_handlers *handlers, size_t packet_max, b
     mr_verbs.packet_max = packet_max;
     mr_verbs.datagrams = datagrams;
     mr_verbs_up = *handlers;
-    /* so that a child of fork does not take registered pages away; does nothing where the kernel sees to it */
+    /* keeps registered pages when a child forks; no effect where the kernel does so itself */
     if (ibv_fork_init())
         mr_log(MR_LOG_INFO, "no protection of registered memory against fork");
     list = ibv_get_device_list(&n);
@@ -417,7 +414,7 @@ void mr_verbs_close(void)
         close_device(&mr_verbs.device[--mr_verbs.num_devices]);
 }
 
-/* ---- asynchronous events, and a device that is lost --------------------------------------------------------- */
+/* ---- asynchronous events, and lost devices ----------------------------------------------------------------------- */
 
 static void count_down(struct mr_rail *rail, bool down)
 {
@@ -468,7 +465,7 @@ void mr_device_lost(struct mr_device *dev)
     change_rails(dev, 0, true);
 }
 
-/* ---- a device that comes back ------------------------------------------------------------------------------------ */
+/* ---- returning devices ------------------------------------------------------------------------------------------- */
 
 static struct mr_rail *next_rail_of(const struct mr_device *dev, struct mr_rail *rail)
 {
@@ -478,7 +475,7 @@ static struct mr_rail *next_rail_of(const struct mr_device *dev, struct mr_rail 
     return NULL;
 }
 
-/* What is left of the device's rails are queues that are closed with them: nobody else uses any. */
+/* The device's remaining rails are queues closed with them: they have no other users. */
 static bool is_unused(const struct mr_device *dev)
 {
     for (struct mr_rail *r = next_rail_of(dev, NULL); r; r = next_rail_of(dev, r))
@@ -558,8 +555,8 @@ static int renew_rails(struct mr_device *dev)
 }
 
 /*
- * A device that failed has forgotten all that it was told. What was registered with it is deregistered by its users,
- * each in its time: until then the old context stays open.
+ * A failed device has forgotten all settings. Its users deregister their memory, each in its time: until then the old
+ * context stays open.
  */
 static int reopen_device(struct mr_device *dev)
 {

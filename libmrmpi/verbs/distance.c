@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How far the adapters of this host are from this process: between the NUMA nodes of the processors that it may run on
- * and that of the adapter, as hwloc tells it.
+ * The distance of this host's adapters from this process: between the NUMA nodes of the process's processors and that
+ * of the adapter, according to hwloc.
  */
 #include "libmrmpi/verbs/distance.h"
 
@@ -11,7 +11,7 @@
 
 #include "libmrmpi/base/base.h"
 
-#define UNKNOWN_NEAR 10u /* what firmware says of a node and itself, */
+#define UNKNOWN_NEAR 10u /* the firmware's value for a node and itself, */
 #define UNKNOWN_FAR  20u /* and commonly of two nodes */
 
 static hwloc_obj_t numa_node(hwloc_topology_t t, unsigned os_index)
@@ -35,7 +35,7 @@ static unsigned node_distance(hwloc_topology_t t, unsigned from, unsigned to)
     return there ? (unsigned)there : from == to ? UNKNOWN_NEAR : UNKNOWN_FAR;
 }
 
-/* From the nearest of the nodes on which the process may run to the nearest of those that the adapter is at. */
+/* From the nearest of the process's nodes to the nearest of the adapter's. */
 static unsigned distance_of_sets(hwloc_topology_t t, hwloc_const_nodeset_t ours, hwloc_const_nodeset_t its)
 {
     unsigned least = UNKNOWN_FAR, found = 0, a, b;
@@ -63,7 +63,7 @@ static hwloc_topology_t topology_load(void)
     return NULL;
 }
 
-/* The nodes of the processors that the process may run on; not those that its memory may be on. */
+/* The nodes of the process's processors; not those of its memory policy. */
 static bool nodes_of_process(hwloc_topology_t t, hwloc_nodeset_t out)
 {
     hwloc_cpuset_t cpus = hwloc_bitmap_alloc();
@@ -83,7 +83,7 @@ static unsigned device_distance(hwloc_topology_t t, hwloc_const_nodeset_t ours, 
     return at && at->nodeset ? distance_of_sets(t, ours, at->nodeset) : UNKNOWN_NEAR;
 }
 
-/* -1: it is not known. */
+/* -1: unknown. */
 static int node_of_device(struct ibv_device *dev)
 {
     char path[256];
@@ -103,7 +103,7 @@ static int node_of_device(struct ibv_device *dev)
 bool mr_distances_may_differ(struct ibv_device *const dev[], unsigned n)
 {
     if (n > 1 && mr_config_foreign("HWLOC_XMLFILE"))
-        return true; /* what the kernel says does not count */
+        return true; /* the kernel's value does not count */
     for (unsigned i = 1; i < n; i++)
         if (node_of_device(dev[i]) != node_of_device(dev[0]))
             return true;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The list of what has an end that is looked for while completions are polled for. */
+/* The list of entries whose end is checked for in polls. */
 #include "libmrmpi/verbs/internal.h"
 
 void mr_verbs_later(struct mr_later *later)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The partitions of a rail. What the port's table holds when the rail is opened gets queue pairs for datagrams, one
- * set for each partition, since a queue pair receives in one partition only. When the subnet manager changes the table
- * these follow: to another index of the same key. A partition that leaves the table keeps its queue pairs, for the time
- * when it comes back. The first one that is new gets those of the reserve, others are used by jobs that start later.
+ * The partitions of a rail. The partitions in the port's table at the opening get queue pairs for datagrams, one set
+ * for each partition, because a queue pair receives in one partition only. When the subnet manager changes the table
+ * these follow: to another index of the same key. A partition that leaves the table keeps its queue pairs, in case it
+ * comes back. The first new partition gets those of the reserve; later ones are used by later jobs.
  */
 #include "libmrmpi/verbs/internal.h"
 
@@ -61,7 +61,7 @@ int mr_partitions_open(struct mr_rail *rail, const struct ibv_port_attr *port)
     return 0;
 }
 
-/* The reserve becomes the first of those that are new: returns the set of it, or 0. */
+/* The reserve becomes the first new partition: returns its set, or 0. */
 static uint32_t take_new(struct mr_rail *rail, const struct mr_pkey *found, unsigned num)
 {
     struct mr_rail_partition *reserve = &rail->partition[rail->num_partitions - 1];
@@ -81,7 +81,7 @@ static uint32_t take_new(struct mr_rail *rail, const struct mr_pkey *found, unsi
     return taken;
 }
 
-/* Returns the set of those that have another index now. */
+/* Returns the set with another index now. */
 static uint32_t follow_table(struct mr_rail *rail, const struct ibv_port_attr *port, bool *changed)
 {
     struct mr_pkey found[MR_PKEYS_MAX];

@@ -14,7 +14,7 @@ static uint32_t pkey_order(uint16_t key, uint16_t preferred)
                                                              : 1u + partition;
 }
 
-/* The entry of the partition that counts is this one: the first of the full ones, else the first. */
+/* True if this entry is the partition's decisive one: the first full entry, else the first. */
 static bool counts(const uint16_t *table, unsigned n, unsigned at)
 {
     for (unsigned i = 0; i < n; i++) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Queue pairs that large messages come to as datagrams, straight into the program's memory (M. Koop, S. Sur, D. Panda,
+ * Queue pairs that receive large messages as datagrams, straight into the program's memory (M. Koop, S. Sur, D. Panda,
  * "Zero-Copy Protocol for MPI using InfiniBand Unreliable Datagram", Cluster 2007). Each has a receive queue of its
- * own. One that all posted receives have come back to is used again as it is, if all of them were filled by what they
- * were posted for: then nothing is under way to it. Otherwise it gets another key. The adapter compares keys before it
- * takes a receive, so what is late touches no memory.
+ * own. A queue pair whose receives have all come back is reused unchanged if each was filled by its own datagram: then
+ * nothing is under way. Otherwise it gets another key. The adapter compares keys before it takes a receive, so a late
+ * datagram touches no memory.
  */
 #include "libmrmpi/verbs/internal.h"
 
@@ -18,7 +18,7 @@
 #include "libmrmpi/verbs/datagram.h"
 
 #define CHAIN    32          /* receives posted at a time */
-#define PIECES   3           /* of a receive: where a global header goes, the place, and what is longer than that */
+#define PIECES   3           /* of a receive: the global header, the place, and the excess */
 #define KEYS     0x7fffffffu /* the highest bit of a key means something else */
 #define GRH_ROOM 64
 
@@ -30,8 +30,8 @@ struct place {
 struct pool_qp {
     struct mr_ud_pool_qp base;
     struct ibv_qp *qp;
-    struct pool_qp *next; /* of those that are free */
-    uint16_t pkey_index;  /* when it was made ready */
+    struct pool_qp *next; /* of the free ones */
+    uint16_t pkey_index;  /* at the set-up */
     bool free, stopping;
     struct mr_later later;
     struct place place[]; /* [MRMPI_UD_POOL_DEPTH] */
@@ -41,7 +41,7 @@ struct mr_ud_pool {
     struct pool_qp **all, *free;
     unsigned num, num_free;
     uint32_t next_key;
-    unsigned char *scratch; /* what nobody looks at: global headers, and what is too long */
+    unsigned char *scratch; /* ignored data: global headers, and excess */
     struct ibv_mr *mr;
 };
 
@@ -105,7 +105,7 @@ static uint16_t pool_pkey_index(const struct pool_qp *q)
     return p ? p->now.index : rail->partition[0].now.index;
 }
 
-/* Under a key that it has not had before. */
+/* Under a new key. */
 static int ready_to_receive(struct pool_qp *q)
 {
     struct mr_rail *rail = q->base.rail;
@@ -235,7 +235,7 @@ int mr_ud_pool_again(struct mr_ud_pool_qp *base, bool clean)
     return clean && !q->stopping && q->pkey_index == pool_pkey_index(q) ? 0 : pool_qp_freshen(q);
 }
 
-/* One that is in the partition already, or else any. */
+/* A queue pair already in the partition, or else any. */
 static struct pool_qp *find_free(struct mr_ud_pool *pool, uint16_t pkey)
 {
     struct pool_qp **at = &pool->free, *q;
@@ -353,7 +353,7 @@ int mr_ud_pool_post(struct mr_ud_pool_qp *base, void *at, size_t len, uint32_t s
     return 0;
 }
 
-/* Nothing comes back from a device that is gone. */
+/* Nothing comes back from a lost device. */
 static bool later_stopped(struct mr_later *later)
 {
     struct pool_qp *q = container_of(later, struct pool_qp, later);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a port says of itself. */
+/* The facts reported by a port. */
 #include "libmrmpi/verbs/port.h"
 
 #include <arpa/inet.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Posting to queue pairs, and what its completions give back. Room is counted in requests; a signaled request gives
- * back its own and that of the unsignaled ones before it. Each function here describes its request and calls
+ * Posting to queue pairs, and the room returned by completions. Room is counted in requests; a signaled request returns
+ * its own and that of the unsignaled requests before. Each function here describes its request and calls
  * ibv_post_send() itself: request_begin() before, request_end() after.
  */
 #include "libmrmpi/verbs/internal.h"
@@ -29,7 +29,7 @@ static void unsignaled_done(struct mr_wr *wr, const struct mr_wc *wc)
         qp_fail(container_of(wr, struct mr_qp, unsignaled_failed), wc);
 }
 
-/* ---- what is prepared -------------------------------------------------------------------------------------------- */
+/* ---- preparation ------------------------------------------------------------------------------------------------- */
 
 /* An inline send has its address and length to fill in, all else stands there. */
 struct mr_inline_send {
@@ -86,7 +86,7 @@ void mr_post_restart(struct mr_qp *qp)
 
 /* ---- posting ----------------------------------------------------------------------------------------------------- */
 
-/* counts: it is a send, or stands for one. */
+/* counts: the request is a send, or stands for one. */
 static inline int request_begin(struct mr_qp *qp, struct ibv_send_wr *wr, bool counts, struct mr_tx *tx)
 {
     if (unlikely(qp->error))
@@ -207,7 +207,7 @@ int mr_qp_write(struct mr_qp *qp, const void *data, size_t len, uint32_t lkey, u
     return err ? err : request_end(qp, false, tx, ibv_post_send(qp->qp, &wr, &bad));
 }
 
-/* Not initialised but for what is used of them: a short write may be one of these. */
+/* Only the used parts are initialised: a short write may be one of these. */
 static void describe_list(const struct mr_qp *qp, const struct mr_short_write *one, unsigned num, uint32_t rkey,
                           uint32_t lkey, struct ibv_send_wr wr[], struct ibv_sge sge[])
 {
@@ -225,7 +225,7 @@ static void describe_list(const struct mr_qp *qp, const struct mr_short_write *o
     wr[num - 1].next = NULL;
 }
 
-/* A list ends with a signaled request. After an error what has been posted of it has none: the queue pair is lost. */
+/* A list ends with a signaled request. After an error its posted part has none: the queue pair is lost. */
 static int list_end(struct mr_qp *qp, unsigned posted, int err)
 {
     qp->room -= posted;
@@ -295,7 +295,7 @@ int mr_qp_read(struct mr_qp *qp, void *data, size_t len, uint32_t lkey, uint64_t
     return err ? err : request_end(qp, false, tx, ibv_post_send(qp->qp, &wr, &bad));
 }
 
-/* One or two requests; *num: how many. */
+/* One or two requests; *num: their number. */
 static void describe_atomic(const struct mr_qp *qp, const struct mr_atomic *w, uint64_t raddr, uint32_t rkey,
                             uint32_t lkey, struct ibv_send_wr wr[2], struct ibv_sge sge[2], unsigned *num)
 {
@@ -405,7 +405,7 @@ int mr_qp_send_run(struct mr_qp *qp, const struct mr_ud_to *to, const struct mr_
     err = ibv_post_send(qp->qp, wr, &bad);
     while (posted < n && !(err && bad == &wr[posted]))
         posted++;
-    qp->unsignaled_others = err ? qp->unsignaled_others + posted : 0; /* a later one gives their room back */
+    qp->unsignaled_others = err ? qp->unsignaled_others + posted : 0; /* a later one returns their room */
     qp->unsignaled_sends = err ? qp->unsignaled_sends : 0;
     qp->room -= posted;
     qp->rail->cq_room -= posted;
@@ -423,8 +423,8 @@ static inline void return_room(struct mr_qp *qp, unsigned requests)
 }
 
 /*
- * What a connection in error holds is given back when it is destroyed: which of its requests come back is not known. Of
- * datagrams all do, since the last request of each packet is signaled.
+ * The room of a connection in error is returned at its destruction: which of its requests come back is unknown. Of
+ * datagrams all do, because the last request of each packet is signaled.
  */
 void mr_tx_done(struct mr_tx *tx, const struct mr_wc *wc)
 {

@@ -19,7 +19,7 @@
 
 static struct ibv_qp *qp_create(struct mr_rail *rail, struct ibv_qp_init_attr *init)
 {
-    /* How much can be sent inline is found by asking: a device refuses what it cannot do. */
+    /* The inline limit is found by trials: a device refuses values beyond its limit. */
     for (uint32_t want = INLINE_WANTED;; want /= 2) {
         struct ibv_qp_init_attr attr = *init;
         struct ibv_qp *qp;
@@ -165,14 +165,14 @@ uint8_t mr_qp_reads(const struct mr_device *dev)
     return dev->max_reads < READS_WANTED ? dev->max_reads : READS_WANTED;
 }
 
-/* What only reliable connections want to know. */
+/* Attributes of reliable connections only. */
 #define RTR_RELIABLE (IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER)
 #define RTS_RELIABLE (IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC)
 
 /*
- * 4.096 us times two to this power (IBTA volume 1, 9.7.6.1.3). A time-out has to be longer than any congestion, or what
- * is only late is sent again. Where packets are lost an adapter spends most of its time in time-outs, and a packet that
- * is sent again now and then without need costs little.
+ * 4.096 us times two to this power (IBTA volume 1, 9.7.6.1.3). A time-out must be longer than any congestion, or late
+ * packets are sent again. With lost packets an adapter spends most of its time in time-outs, and an unnecessary
+ * repetition now and then costs little.
  */
 static uint8_t ack_timeout(const struct mr_qp *qp)
 {
@@ -264,8 +264,8 @@ static void marker_done(struct mr_wr *wr, const struct mr_wc *wc)
 }
 
 /*
- * The requests of a queue pair in error come back in the order of posting, and one that is posted then comes back too
- * (volume 1, 10.3.1): when the last one has, all have.
+ * The requests of a queue pair in error come back in the order of posting, and a later post comes back too (volume 1,
+ * 10.3.1): after the last one, all have.
  */
 static int post_marker(struct mr_qp *qp)
 {
@@ -284,7 +284,7 @@ static int post_marker(struct mr_qp *qp)
     return 0;
 }
 
-/* Nothing comes back any more from a device that is gone, or from a queue pair that was never connected. */
+/* Nothing comes back from a lost device, or from a queue pair that was never connected. */
 static bool qp_has_drained(struct mr_qp *qp)
 {
     int err = 0;
@@ -324,7 +324,7 @@ void mr_qp_abort(struct mr_qp *qp)
     mr_verbs_later(&qp->later);
 }
 
-/* ---- leaving without losing what has come ------------------------------------------------------------------------ */
+/* ---- closing without losing arrivals ----------------------------------------------------------------------------- */
 
 /* Destroying a queue pair takes its completions away, also those of packets that the peer knows to have arrived. */
 struct retired {
@@ -380,7 +380,7 @@ void mr_qps_all_gone(void)
         retired_leave(first_retired);
 }
 
-/* ---- asking the other end whether it is still there ------------------------------------------------------------ */
+/* ---- probing the other end --------------------------------------------------------------------------------------- */
 
 #define PSN_MASK 0xffffffu
 #define PSN_AWAY 0x400000u
@@ -413,8 +413,8 @@ int mr_qp_psns(struct mr_qp *qp, uint32_t *send, uint32_t *receive)
 }
 
 /*
- * If it does not answer, nothing that the peer may still send is taken in: there is no right to write, and what it
- * sends is far ahead of what is expected, so it is refused. (Far behind it would be a duplicate, and acknowledged.)
+ * Without an answer, nothing from the peer is taken in: there is no right to write, and the peer's packets are far
+ * ahead of the expected number, so they are refused. (Far behind, they would be duplicates, and acknowledged.)
  */
 static int bring_up_again(struct mr_qp *qp, const struct ibv_qp_attr *was, uint32_t send, uint32_t receive,
                           bool answers)

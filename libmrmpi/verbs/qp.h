@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Queue pairs: what the files of verbs/ call of qp.c beyond verbs.h. */
+/* Queue pairs: the interface of qp.c for the files of verbs/, beyond verbs.h. */
 #ifndef MRMPI_VERBS_QP_H
 #define MRMPI_VERBS_QP_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The rails, for who is not in this library and does not see mr_verbs. */
+/* The rails, for code outside this library, which does not see mr_verbs. */
 #include "libmrmpi/verbs/verbs.h"
 
 unsigned mr_verbs_num_rails(void)

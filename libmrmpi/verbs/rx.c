@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Receive buffers: a slab, registered once, posted to a receive queue. Each rail has two such queues, shared by queue
- * pairs: one for its connections, one for packets that come as datagrams. A queue pair that cannot share one has its
- * own. A buffer goes back when its packet has been handled; returned ones are posted in batches, because a post costs a
- * doorbell, and when there is time: after what answers the packets has been sent, or when nothing else has come. That
- * is 5 percent of a round trip of 8 bytes (simulated, HDR). A receiver that always finds something, and answers
- * nothing, posts them nevertheless, before the adapter has none: a sender that finds none waits for 0.32 ms. A write
- * with immediate takes a buffer too and leaves it untouched.
+ * pairs: one for its connections, one for packets sent as datagrams. A queue pair that cannot share one has its own. A
+ * buffer goes back when its packet has been handled. Returned buffers are posted in batches, because a post costs a
+ * doorbell, and when there is time: after the answers to the packets have been sent, or when nothing else has come.
+ * This saves 5 percent of a round trip of 8 bytes (simulated, HDR). A receiver with constant arrivals, and without
+ * answers, posts them nevertheless, before the adapter runs out: a sender without a receive buffer waits for 0.32 ms. A
+ * write with immediate takes a buffer too and leaves it untouched.
  *
- * Buffers of a shared queue are lent to those above (base/lent.h): a part of them, since others must be with the
- * adapter. A queue that is closed meanwhile leaves its slab to the last of them.
+ * Buffers of a shared queue are lent to higher folders (base/lent.h): a part of them, since others must be with the
+ * adapter. A queue closed meanwhile leaves its slab to the last lent buffer.
  */
 #include "libmrmpi/verbs/internal.h"
 
@@ -22,7 +22,7 @@
 
 #define REPOST_BATCH 16 /* of all rails together, and a part of that while data moves by RDMA, */
 #define REPOST_LEAST 4  /* at least */
-#define STREAM       2  /* batches that wait: what comes is a stream */
+#define STREAM       2  /* waiting batches that prove a stream */
 
 /* Of a queue's buffers at most so many in 16 are lent. */
 static const unsigned lent_most[] = {[MR_LENT_UNTIL_TURN] = 8, [MR_LENT_UNTIL_RECEIVED] = 4};
@@ -40,17 +40,17 @@ struct mr_rx {
     struct ibv_srq *srq; /* where buffers are posted: here, or to the queue pair */
     struct ibv_qp *qp;
     unsigned depth, batch, least;
-    unsigned asks;           /* with so many that are to be posted, see whether it is a batch */
+    unsigned asks;           /* buffers to be posted before a check for a batch */
     struct mr_rx_back *back; /* of all rails together, or of this one alone: */
     struct mr_rx_back own;
     unsigned char *slab;
     size_t stride; /* from one buffer to the next */
     struct ibv_mr *mr;
     struct rx_buf *bufs;
-    struct ibv_recv_wr *returned; /* chain of buffers that are to be posted again */
+    struct ibv_recv_wr *returned; /* chain of buffers to be posted again */
     unsigned num_returned;
     unsigned num_lent; /* kept above, when their packets had been handed up */
-    bool closed;       /* what is left is the slab and its buffers, until no more are lent */
+    bool closed;       /* the slab and its buffers are left, until no more are lent */
     bool over;         /* its queue pair is given up: nothing is posted any more */
     struct mr_rx *next_due;
 };
@@ -92,7 +92,7 @@ static unsigned num_back(const struct mr_rx *rx)
     return is_together(rx) ? rx->back->num : rx->num_returned;
 }
 
-/* Its buffers count no more among those of all rails. */
+/* Its buffers no longer count among those of all rails. */
 static __attribute__((noinline)) void count_apart(struct mr_rx *rx)
 {
     rx_forget(rx);
@@ -153,7 +153,7 @@ static void repost_later(struct mr_rx *rx)
     mr_verbs.answered = false;
 }
 
-/* What asks for data over several rails, or has brought it, waits for a batch that is posted: then it is shorter. */
+/* Packets that request data over several rails, or have brought it, wait for a batch, which is then shorter. */
 static unsigned batch_now(const struct mr_rx *rx)
 {
     return mr_verbs.moved ? rx->least : rx->batch;
@@ -164,7 +164,7 @@ static bool has(const struct mr_rx *rx, unsigned n)
     return num_back(rx) >= n && !rx->over && !rx->rail->dev->fatal;
 }
 
-/* Of those whose buffers count together. */
+/* Of the queues counted together. */
 static __attribute__((noinline)) struct mr_rx *fullest(struct mr_rx *rx)
 {
     struct mr_rx *best = rx;
@@ -179,9 +179,9 @@ static __attribute__((noinline)) struct mr_rx *fullest(struct mr_rx *rx)
 }
 
 /*
- * The fullest posts a batch, or what it has. So packets that all come over one rail are posted as if there were no
- * other, and a stream over all of them has not all rails' buffers posted in one go, while the next messages, or what
- * waits for an answer, wait.
+ * The fullest posts a batch, or all it has. So packets over a single rail are posted as if there were no other, and a
+ * stream over all rails does not have all rails' buffers posted at once, which would delay the next messages and
+ * answers.
  */
 static int post_batch(struct mr_rx *rx)
 {
@@ -237,7 +237,7 @@ void mr_rx_repost_streams(void)
             post_batch(rx);
 }
 
-/* A flushed one belonged to a queue pair that is given up: only a queue that is shared goes on. */
+/* A flushed buffer belonged to a queue pair that is given up: only a shared queue goes on. */
 static void receive_failed(struct rx_buf *b, const struct mr_wc *wc)
 {
     if (!wc->flushed)
@@ -253,7 +253,7 @@ static void rx_free(struct mr_rx *rx)
     free(rx);
 }
 
-/* Who has kept it needs it no more. */
+/* Its keeper no longer needs it. */
 static void lent_back(struct mr_lent *lent)
 {
     struct rx_buf *b = container_of(lent, struct rx_buf, lent);
@@ -264,7 +264,7 @@ static void lent_back(struct mr_lent *lent)
         buf_hold(rx, b);
         rx->back->num += is_together(rx);
         if (has(rx, batch_now(rx)))
-            repost_later(rx); /* many come back at a time, and somebody waits for what was in them */
+            repost_later(rx); /* many come back at a time, and a program waits for their contents */
     } else if (!rx->num_lent) {
         rx_free(rx);
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which ports the setting MRMPI_DEVICES names. */
+/* The ports named by the setting MRMPI_DEVICES. */
 #include "libmrmpi/verbs/select.h"
 
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Datagrams for setting up connections. Who may talk to whom is not known before they have spoken, so each rail
- * listens in all of its partitions: with a UD queue pair for each, which share a receive queue. An address handle is
- * made for each datagram and taken back with its completion; this is not the path of a message. There are MR_UD_RECVS
- * buffers, however many ranks there are. A datagram that finds none is lost, and repeated by its sender.
+ * Datagrams for setting up connections. The partitions that two ranks share are unknown before their first message, so
+ * each rail listens in all of its partitions: with a UD queue pair for each, which share a receive queue. An address
+ * handle is made for each datagram and destroyed with its completion; this is not the path of a message. There are
+ * MR_UD_RECVS buffers, for any number of ranks. A datagram without a buffer is lost, and repeated by its sender.
  */
 #include "libmrmpi/verbs/internal.h"
 
@@ -205,7 +205,7 @@ void mr_ud_moved(struct mr_rail *rail, unsigned i)
 
     if (end->moving || rail->dev->fatal)
         return;
-    ibv_modify_qp(end->qp, &attr, IBV_QP_STATE); /* what is in flight comes back */
+    ibv_modify_qp(end->qp, &attr, IBV_QP_STATE); /* datagrams in flight come back */
     end->moving = true;
     end->later.done = later_moved;
     mr_verbs_later(&end->later);
@@ -236,7 +236,7 @@ static int open_ends(struct mr_rail *rail)
         struct ud_end *end = &ud->end[i];
 
         *end = (struct ud_end){.rail = rail, .of = &rail->partition[i], .qp = ibv_create_qp(rail->dev->pd, &init)};
-        if (!end->qp && i && !rail->partition[i].number) { /* it can do without a reserve */
+        if (!end->qp && i && !rail->partition[i].number) { /* possible without a reserve */
             rail->num_partitions--;
             break;
         }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Packets as datagrams: on each rail, in each of its partitions, two UD queue pairs, for short packets and for long
- * ones, that serve all peers, and a receive queue of their own, whose buffers are as long as a datagram can be.
+ * Packets as datagrams: on each rail, in each of its partitions, two UD queue pairs, for short and for long packets,
+ * that serve all peers, and a receive queue of their own, whose buffers have the length of a datagram.
  */
 #include "libmrmpi/verbs/internal.h"
 
@@ -78,7 +78,7 @@ int mr_udp_open(struct mr_rail *rail)
     return err;
 }
 
-/* They are brought up again at the other index when what is under way has come back; now if that has failed before. */
+/* They are brought up again at the other index when all posts have come back; now if that has failed before. */
 void mr_udp_moved(struct mr_rail *rail, unsigned i)
 {
     int err = rail->udp && !rail->udp->in[i].qp[0].qp ? open_in(rail, i) : 0; /* of the reserve */

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * verbs: the only subsystem that calls ibv_*. What conn/, net/ and mrrun use of it:
- * - devices and rails of this process, opened and closed together, polled together;
- * - queue pairs, for callers that need more of one than a link offers (probes, guards), and pools of queue pairs;
- * - links, the ways to a peer, and the packets that links send;
- * - registered memory, from a cache or on demand.
+ * verbs: the only subsystem that calls ibv_*. Its interface for conn/, net/ and mrrun: - devices and rails of this
+ * process, opened and closed together, polled together; - queue pairs, for callers that need more of one than a link
+ * offers (probes, guards), and pools of queue pairs; - links to a peer, and the packets that links send; - registered
+ * memory, from a cache or on demand.
  *
  * Structs are open, and fast: the members that a short message reads, and inline functions over them. A member without
- * a word about its writer is written here only. Callers hold the library's lock. Upcalls come out of mr_verbs_poll()
+ * a note about its writer is written here only. Callers hold the library's lock. Upcalls come out of mr_verbs_poll()
  * and mr_verbs_check_events() only.
  */
 #ifndef MRMPI_VERBS_H
@@ -172,7 +171,7 @@ struct mr_partition {
 
 /*
  * The same of a rail here. A former partition of the rail keeps its place, and its queue pairs. The last is the
- * reserve: peers know its queue pair, and it becomes the queue pair of the first partition that the port gets later.
+ * reserve: peers know its queue pair, which goes to the first partition that the port gets later.
  */
 struct mr_rail_partition {
     uint16_t number;    /* 15 bits; 0: the unused reserve */
@@ -204,13 +203,13 @@ struct mr_rail {
     struct mr_rail *next_polled; /* of rails with working devices, in a ring; NULL: not among them */
     unsigned cq_room;            /* completions that may still be asked for without overrunning the queue */
     unsigned cq_room_all;        /* while nothing is posted */
-    unsigned signal_every;       /* at least one of so many requests of a queue pair is signaled */
+    unsigned signal_every;       /* at least one in this number of requests of a queue pair is signaled */
     unsigned num_qps;
     uint64_t count[MR_RAIL_STAT_COUNT]; /* stays when the rail is closed */
     uint16_t wished_pkey;               /* by setting or fabricd; 0: none */
     unsigned num_partitions;            /* in the order of the choice (mr_pkeys_of_table) */
     struct mr_rail_partition partition[MR_PARTITIONS_MAX];
-    bool keyless_told; /* logged that some peer shares no partition with it */
+    bool keyless_told; /* already logged: some peer shares no partition with it */
     struct mr_rx *rx, *datagram_rx;
     struct mr_ud *ud;
     struct mr_udp *udp;
@@ -284,7 +283,7 @@ struct mr_verbs {
     size_t packet_max;
     bool datagrams;         /* packets may come as such */
     struct mr_rail *polled; /* the next rail to poll; NULL: no device works */
-    unsigned streak_left;   /* so many more times, if it is busy */
+    unsigned streak_left;   /* more polls, if busy */
     bool alone;             /* when it was found to have something all others had nothing */
     struct mr_rail *beside; /* the last of the rails polled since it is alone; NULL: none yet */
     unsigned turns;         /* polls in a row with work at another rail: up to MR_POLL_TURNS */
@@ -344,7 +343,7 @@ static inline void mr_verbs_poll_first(struct mr_rail *rail)
 }
 /* Read asynchronous events of all devices; costs system calls. */
 void mr_verbs_check_events(void);
-/* The least of the adapters here that MRMPI_DEVICES names. They need not be open. */
+/* The least of the adapters here named by MRMPI_DEVICES. They need not be open. */
 unsigned mr_verbs_contexts(void);
 
 /* ---- queue pairs (qp.c) ------------------------------------------------------------------------------------------ */
@@ -354,7 +353,7 @@ unsigned mr_verbs_contexts(void);
  * then come back flushed, and the queue pair has drained.
  */
 struct mr_qp_events {
-    /* The first so many sends have arrived. */
+    /* The first `sends` sends have arrived. */
     void (*confirmed)(struct mr_qp *qp, unsigned sends);
     /* Called once, at the first failed request, unless mr_qp_abort() came before. */
     void (*failed)(struct mr_qp *qp, const struct mr_wc *wc);
@@ -385,11 +384,11 @@ struct mr_qp {
     struct ibv_qp *qp;
     struct mr_rail *rail;
     struct mr_inline_send *inline_send; /* prepared (post.c) */
-    unsigned unsignaled_left; /* requests that may follow before one must be signaled; 0 after an error, too */
+    unsigned unsignaled_left;           /* requests that may follow before a signaled one; 0 after an error, too */
     uint32_t max_inline;
     unsigned unsignaled_sends, unsignaled_others; /* posted since the last signaled request: sends, all else */
     unsigned depth, room;                         /* of the send queue; requests that may still be posted */
-    unsigned finished;                            /* signaled requests that have come back; wraps */
+    unsigned finished;                            /* completed signaled requests; wraps */
     unsigned full_finished, full_emptied; /* mr_qp_is_full: that and 1, and mr_rail.emptied, when there was no room */
     int error;
     uint16_t pkey; /* of the rail's: its partition. Set before connecting or bringing up; 0: the first */
@@ -434,11 +433,11 @@ void mr_qp_abort(struct mr_qp *qp);
 void mr_qp_destroy(struct mr_qp *qp);
 void mr_qps_all_gone(void); /* at the end: nothing is handed up any more */
 /*
- * After it has drained, to learn whether the peer's end is still there. keep: *to takes it over, with other events and
- * another owner; *from is as before mr_qp_create(). psns: the numbers of the packets that it would have sent and
- * received next. again: bring it up once more against the same queue pair, at another address unless to is NULL; its
- * next request has the number send, and the peer sends receive next, or, unless it answers, one a little behind that:
- * then it takes nothing in. answers: it acknowledges writes of no bytes.
+ * After draining, to find out whether the peer's end still exists. keep: *to takes the queue pair over, with other
+ * events and another owner; *from is as before mr_qp_create(). psns: the numbers of the next packets sent and received.
+ * again: brings it up once more against the same queue pair, at another address unless to is NULL; its next request has
+ * the number send, and the peer sends receive next, or, without an answer, a number a little behind: then it takes
+ * nothing in. answers: it acknowledges writes of no bytes.
  */
 void mr_qp_keep(struct mr_qp *from, struct mr_qp *to, const struct mr_qp_events *events, void *owner);
 int mr_qp_psns(struct mr_qp *qp, uint32_t *send, uint32_t *receive);
@@ -466,7 +465,7 @@ struct mr_piece {
     const void *data;
     uint32_t len, lkey;
 };
-#define MR_QP_RUN  16 /* datagrams that are posted together, at most */
+#define MR_QP_RUN  16 /* most datagrams posted together */
 #define MR_QP_LIST 16 /* short writes, the same */
 
 /* RDMA write; with imm the receiver is told. lkey 0: of memory that is not registered, len <= max_inline. */
@@ -521,10 +520,10 @@ struct mr_ud_pool_qp {
     struct mr_rail *rail;
     uint32_t qpn, qkey;
     uint16_t pkey; /* of the rail's: its partition */
-    uint16_t turn; /* number of times that it was cleared for a sender; wraps. Its owner's */
+    uint16_t turn; /* number of clearances for a sender; wraps. Its owner's */
     const struct mr_ud_pool_events *events;
     void *owner;
-    unsigned posted, back; /* receives that count */
+    unsigned posted, back; /* counted receives */
 };
 
 /* Makes queue pairs until n are free, if possible. Returns the number of free ones. */
@@ -536,16 +535,16 @@ struct mr_ud_pool_qp *mr_ud_pool_take(struct mr_rail *rail, uint16_t pkey, const
                                       void *owner);
 /*
  * Posts receives for [at, at + len), one for each size bytes; the last place may be shorter than its datagram, whose
- * end is lost then. No more than mr_ud_pool_depth() at the same time. 0 or negative errno: some may be posted all the
- * same.
+ * end is lost then. No more than mr_ud_pool_depth() at the same time. 0 or negative errno: some may be posted
+ * nevertheless.
  */
 int mr_ud_pool_post(struct mr_ud_pool_qp *q, void *at, size_t len, uint32_t size, uint32_t lkey);
 /* Gives up the posted receives. stopped() comes out of mr_verbs_poll(). */
 void mr_ud_pool_stop(struct mr_ud_pool_qp *q);
 /*
- * None of its receives is posted any more: places are counted from 0 again. Unless clean, which means that nothing can
- * be under way to the queue pair, it gets a new key, and the adapter drops datagrams with the old key. 0 or negative
- * errno: the queue pair is gone.
+ * No receive is posted any more: places are counted from 0 again. Unless clean, which means that nothing can be under
+ * way to the queue pair, it gets a new key, and the adapter drops datagrams with the old key. 0 or negative errno: the
+ * queue pair is gone.
  */
 int mr_ud_pool_again(struct mr_ud_pool_qp *q, bool clean);
 /* The same, then gives the queue pair back. */
@@ -564,7 +563,7 @@ struct mr_memory {
 /* Read by the HCA; written by it, locally or remotely; changed by its atomics, too. */
 enum mr_access { MR_ACCESS_SOURCE, MR_ACCESS_TARGET, MR_ACCESS_ATOMIC };
 
-/* Registers with those devices of a set, by index, that do not know the memory yet. After an error m is unchanged. */
+/* Registers with the devices of a set, by index, that do not know the memory yet. After an error m is unchanged. */
 int mr_memory_add(void *addr, size_t len, enum mr_access access, uint32_t devices, struct mr_memory *m);
 bool mr_memory_is_on(const struct mr_memory *m, const struct mr_rail *rail);
 uint32_t mr_memory_lkey(const struct mr_memory *m, const struct mr_rail *rail);
@@ -647,8 +646,8 @@ const struct mr_reg *mr_regs_find(const void *buf, size_t len);
 bool mr_regs_know(const void *buf, size_t len);
 /*
  * The same bytes and no others, outside of the cache, pinned: after its end no key reaches the memory any more. With
- * all devices for writing (MR_ACCESS_TARGET), or with one that has atomics (MR_ACCESS_ATOMIC): -EOPNOTSUPP, if none
- * has. Errors are not logged: the caller has another way.
+ * all devices for writing (MR_ACCESS_TARGET), or with a device that has atomics (MR_ACCESS_ATOMIC): -EOPNOTSUPP, if
+ * none has. Errors are not logged: the caller has other means.
  */
 int mr_regs_get_alone(void *buf, size_t len, enum mr_access access, struct mr_reg **out);
 void mr_regs_end_alone(struct mr_reg *r);
@@ -840,7 +839,7 @@ static inline struct mr_packet *mr_packet_take_short(void)
         mr_packets_short.free = (struct mr_packet *)p->kept.next;
     return p;
 }
-/* Fills the packet, whose first head bytes are its header, with MR_PACKET_SHORT - MR_WIRE_MAX bytes at most. */
+/* Fills the packet, whose first bytes are its header, with MR_PACKET_SHORT - MR_WIRE_MAX bytes at most. */
 static inline void mr_packet_fill_short(struct mr_packet *p, size_t head, const void *payload, size_t len)
 {
     p->size = p->kept.len = (uint32_t)(head + len);
@@ -914,7 +913,7 @@ struct mr_link_events {
      * All posted requests have come back: the adapter no longer touches their memory. The link is MR_LINK_CLOSED now.
      */
     void (*drained)(struct mr_link *l);
-    /* Before that: the queue pair of a reliable link, for mr_qp_keep(). False: it goes away. NULL: always. */
+    /* Called before: the queue pair of a reliable link, for mr_qp_keep(). False: destroyed. NULL: always. */
     bool (*left)(struct mr_link *l, struct mr_qp *qp);
 };
 
@@ -965,7 +964,7 @@ struct mr_link_datagram {
     uint32_t qpn, qkey;
 };
 
-/* Its traits say which optional operations a kind has. */
+/* Its traits list the optional operations of a kind. */
 struct mr_link_ops {
     /* Make this end on the rail. Sets l->qpn; 0 or negative errno. */
     int (*open)(struct mr_link *l, struct mr_rail *rail);
@@ -982,8 +981,8 @@ struct mr_link_ops {
     int (*write)(struct mr_link *l, const struct mr_link_part *part, struct mr_tx *tx);
     int (*read)(struct mr_link *l, const struct mr_link_part *part, struct mr_tx *tx);
     /*
-     * Short writes, as one list, or as many of them as there is room for: *posted, also after an error. tx comes back
-     * when they and all earlier requests are done. NULL: the link has none. -EAGAIN: no room.
+     * Short writes, as a list, as far as there is room: *posted, also after an error. tx comes back when they and all
+     * earlier requests are done. NULL: not supported. -EAGAIN: no room.
      */
     int (*write_list)(struct mr_link *l, const struct mr_link_list *list, struct mr_tx *tx, unsigned *posted);
     /*
@@ -1007,7 +1006,7 @@ struct mr_link_ops {
     void (*drain)(struct mr_link *l);
     /* Takes the link away at once, with requests posted or not; for the end. */
     void (*close)(struct mr_link *l);
-    /* The same for a link on which nothing was ever posted; arrivals are still handed up. */
+    /* The same for a link without posts; arrivals are still handed up. */
     void (*leave)(struct mr_link *l);
     /* Before drained(): nothing can land any more by its queue pair. NULL: nothing is left to be done then. */
     void (*emptied)(struct mr_link *l);

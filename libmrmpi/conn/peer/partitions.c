@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * In which partition the two rails of a subchannel talk (verbs/pkey.c). What is known of our table is of now; of the
- * peer's it is what its address says, and what its requests to connect have shown since. So the end whose table changes
- * is the first to know, and begins. If no partition is left, and ours is in one that it was not in when the job began,
- * the peer may be in that as well: its reserve is asked.
+ * The partition of a subchannel's two rails (verbs/pkey.c). Our table is known at present; the peer's is known from its
+ * address, and from its requests to connect since. So the end whose table changes knows first, and begins. If no
+ * partition is left, and ours is in a partition joined after the start of the job, the peer may be in that as well: its
+ * reserve is asked.
  */
 #include "libmrmpi/conn/peer/internal.h"
 

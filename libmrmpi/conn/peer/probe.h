@@ -12,7 +12,7 @@ struct mr_probe {
     uint32_t then;    /* the expected number after the present run */
     uint32_t receive; /* the peer's next number */
     unsigned run;     /* writes of the next question, half of them before psn; 0: one */
-    bool answers;     /* whether the probe, once brought up again, is answered */
+    bool answers;     /* once brought up again, the queue pair takes this in, and answers */
     bool asking;
     bool repeats; /* the question, after draining */
     uint64_t asked_ns;

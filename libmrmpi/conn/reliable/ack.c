@@ -56,7 +56,7 @@ static uint64_t early_after(struct mr_ack *a, uint32_t seq)
     return seq % 64 ? low | *early_word(a, seq + 64) << (64 - seq % 64) : low;
 }
 
-/* 0: nothing is known to be ahead. No window is longer than FLIGHT_MOST: what is further away was long ago. */
+/* 0: nothing ahead is known. No window is longer than FLIGHT_MOST: anything further away was long ago. */
 static uint32_t furthest_ahead(const struct mr_ack *a)
 {
     uint32_t ahead = a->furthest - a->cum;

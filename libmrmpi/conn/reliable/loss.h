@@ -46,15 +46,15 @@ unsigned mr_window_link_lost(struct mr_window *w, unsigned link);
  */
 unsigned mr_window_expired(struct mr_window *w, uint64_t now_ns);
 /*
- * True if this lossy link brings nothing any more, although the peer is there: so many time-outs (MR_WINDOW_SILENT) in
- * a row on it, of which some (MR_WINDOW_ANSWERS) of packets with or after which another link took one that has come, or
- * while the peer has answered so many questions asked after the first of those, by other means, with a time-out between
- * the answers. One is not enough: the peer may have gone away between two looks, or have just come back.
+ * True if this lossy link brings nothing any more, although the peer is there: a number of time-outs (MR_WINDOW_SILENT)
+ * in a row on it, some (MR_WINDOW_ANSWERS) of packets with or after which another link took a packet that has come, or
+ * while the peer has answered as many questions asked after the first of those, by other means, with a time-out between
+ * the answers. One is not enough: the peer may have gone away between two polls, or have just come back.
  */
 bool mr_window_link_silent(const struct mr_window *w, unsigned link);
 /* Time to ask the peer, at each time-out: the answer to the last question alone counts. */
 bool mr_window_link_doubtful(const struct mr_window *w, unsigned link);
-/* The peer has answered what was asked at that time, over the way of this link. */
+/* The peer has answered a question asked at that time, over the way of this link. */
 void mr_window_answered(struct mr_window *w, unsigned link, uint64_t asked_ns);
 /* When mr_window_expired has something to do; UINT64_MAX: never, for nothing is in flight on a lossy link. */
 uint64_t mr_window_deadline(const struct mr_window *w);

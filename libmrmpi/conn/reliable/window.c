@@ -104,7 +104,7 @@ int mr_window_make_room(struct mr_window *w, unsigned num)
     return 0;
 }
 
-/* Past all that is confirmed. The links stay in any case: they count what was posted. */
+/* Past all confirmed packets. The links stay in any case: they count their posts. */
 void mr_window_advance(struct mr_window *w)
 {
     while (w->base != w->fresh && !w->slot[w->base & w->mask])
@@ -143,7 +143,7 @@ static void again_remove(struct mr_window *w, struct mr_kept *k)
     w->num_again--;
 }
 
-/* What times out or is overtaken is old and belongs near the head. */
+/* A packet that times out or is overtaken is old and belongs near the front. */
 static void again_insert(struct mr_window *w, struct mr_kept *k)
 {
     struct mr_kept *after = NULL, *before = w->again;
@@ -222,15 +222,15 @@ struct news {
     struct given given;
     uint64_t once_ns;  /* sending of the newest packet that was sent once */
     uint64_t again_ns; /* sending of the newest that was sent more than once */
-    uint32_t links;    /* lossy ones of which something was acknowledged */
+    uint32_t links;    /* lossy links with an acknowledged packet */
 };
 
 /*
- * Has the last of its postings brought the packet? Yes if there was one only; probably if that is so long ago that its
- * acknowledgement should be here. Then what was posted before it on that link should be here, too (RFC 8985, section
- * 6.2, step 2). There is no sample of the round-trip time in it (Karn's rule). A peer that was away acknowledges the
- * first posting when it is back, however long ago the others are: what was sent blindly tells nothing of other packets.
- * One without a time was sent just now.
+ * True if the last of its posts has brought the packet. Certain if there was only one; probable if that is so long ago
+ * that its acknowledgement should be here. Then earlier posts on that link should be here, too (RFC 8985, section 6.2,
+ * step 2). It gives no sample of the round-trip time (Karn's rule). A peer that was away acknowledges the first post
+ * when it is back, however long ago the others are: blind repetitions prove nothing about other packets. A packet
+ * without a time was sent just now.
  */
 static bool is_last_posting(const struct mr_window *w, const struct mr_kept *k, uint64_t now_ns)
 {
@@ -285,8 +285,8 @@ static void find_gaps(struct mr_window *w, uint64_t links)
 }
 
 /*
- * A packet that was sent before another was sent again may have come long ago, and its acknowledgement have waited for
- * the other one, which filled a gap. It would give the duration of the gap.
+ * A packet sent before another was sent again may have come long ago, and its acknowledgement have waited for the other
+ * one, which filled a gap. The sample would be the duration of the gap.
  */
 static void take_sample(struct mr_window *w, const struct news *news, uint64_t now_ns, bool sample)
 {
@@ -382,8 +382,8 @@ void mr_window_check(struct mr_window *w, uint64_t now_ns)
 
 /*
  * Only packets that an ACK can name can be overdue: those within WORD_BITS of base. The peer may have the others and
- * cannot say so before the gap is closed. The links' lists tell in a few steps when the next time-out is at the
- * earliest; if it turns out that none of the packets concerned can be overdue, there is a rest.
+ * cannot report them before the gap is closed. The links' lists give the earliest next time-out in a few steps; if none
+ * of the packets concerned can be overdue, there is a rest.
  */
 static uint64_t earliest_sent(const struct mr_window *w)
 {
@@ -410,7 +410,7 @@ uint64_t mr_window_deadline(const struct mr_window *w)
     return deadline > w->rest_ns ? deadline : w->rest_ns;
 }
 
-/* Several at the same time count once. What was lost before the link brought another packet says nothing of it now. */
+/* Several at the same time count once. Losses before the link brought another packet prove nothing about it now. */
 static void note_overdue(struct mr_window *w, const struct mr_kept *k, uint64_t now_ns)
 {
     struct mr_window_link *l = &w->link[k->link];

@@ -2,7 +2,7 @@
 /* The pace of reads: see pace.h. */
 #include "libmrmpi/conn/route/pace.h"
 
-#define SPARE 4 /* a part of what was read beside that, since it may become more */
+#define SPARE 4 /* a part of the reads beside that, since they may become more */
 
 static int64_t pace_depth(const struct mr_pace *p, uint64_t rate)
 {

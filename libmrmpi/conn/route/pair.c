@@ -154,7 +154,7 @@ unsigned mr_pair_match(const struct mr_pair_side *first, const struct mr_pair_si
     return n;
 }
 
-/* What a subchannel gets of a port, in 1/1024 Mb/s. A port whose rate is not known counts as the fastest one. */
+/* A subchannel's share of a port, in 1/1024 Mb/s. A port with unknown rate counts as the fastest one. */
 static uint64_t share_of_port(const struct mr_rail_addr *rail, unsigned sharers, uint32_t fastest, bool by_rate)
 {
     uint64_t rate = by_rate && rail->rate_mbps ? rail->rate_mbps : fastest;

@@ -132,7 +132,7 @@ static bool parse_total(const char *text, struct mr_policy *out, char *what, siz
     return true;
 }
 
-/* Digits with at most one point: what strtod() takes beyond that is none of ours, nor is the locale's point. */
+/* Digits with at most one point: the other forms of strtod() are not accepted, nor is the locale's point. */
 static bool read_fraction(const char **text, double *out)
 {
     double value = 0, scale = 1;
@@ -353,7 +353,7 @@ static uint32_t take_one(uint32_t set, unsigned k)
     return set & -set;
 }
 
-/* Names are in the user's order: the k-th process takes the k-th of those that are here. A device may be two ports. */
+/* Names are in the user's order: the k-th process takes the k-th of the present ones. A device may have two ports. */
 static uint32_t take_named(const struct mr_policy *p, const struct mr_policy_port port[], unsigned n, unsigned k)
 {
     uint32_t set[MR_POLICY_RAILS];

@@ -60,7 +60,7 @@ static bool at_end_of_rule(const struct reader *r)
     return r->at == r->end || *r->at == ';' || *r->at == '\n';
 }
 
-/* Letters, digits and what names of classes have besides. */
+/* Letters, digits and the other characters of class names. */
 static size_t word_length(const struct reader *r)
 {
     const char *c = r->at;
@@ -450,7 +450,7 @@ static void add_rule_kind(struct mr_rule *rule, unsigned kind)
     rule->kind[rule->num_kinds++] = (uint8_t)kind;
 }
 
-/* Those of the set, in their order. */
+/* Adds the kinds of the set, in their order. */
 static void add_kinds(struct mr_rule *rule, const struct mr_kinds *kinds, unsigned set)
 {
     for (unsigned k = 0; k < kinds->num; k++)

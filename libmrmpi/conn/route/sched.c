@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The communication scheduler: who will have sent it first, the least loaded in turn (start-time fair queueing), and
- * striping by weight.
+ * The communication scheduler: earliest completion, the least loaded in turn (start-time fair queueing), and striping
+ * by weight.
  */
 #include "libmrmpi/base/idioms.h"
 #include "libmrmpi/conn/route/sched.h"
@@ -9,7 +9,7 @@
 #define AWAY        (1500ull * MR_SCHED_NS) /* about the latency of a stripe on an idle rail */
 #define PACKET_TIME (64ull * MR_SCHED_NS)   /* of a processor, at least, until it has the next packet */
 
-/* The first in turn, of those with the least due. */
+/* The first in turn, among those with the least due. */
 static unsigned take_least(const struct mr_sched *s, const struct mr_load *load, unsigned n, uint32_t excluded)
 {
     unsigned i = s->next < n ? s->next : 0, best = n;
@@ -23,8 +23,8 @@ static unsigned take_least(const struct mr_sched *s, const struct mr_load *load,
 }
 
 /*
- * For a packet that answers one which has come: the same again, for a quantum. Between messages that wait for each
- * other nobody is in a hurry for a second rail, and whoever waits looks first where the last one came from.
+ * For a packet that answers an arrived packet: the same again, for a quantum. Messages that wait for each other need no
+ * second rail, and a waiter polls first where the last one came from.
  */
 static unsigned take_same(const struct mr_sched *s, const struct mr_load *load, unsigned n, uint32_t excluded)
 {
@@ -59,7 +59,7 @@ static uint64_t arrival_time(const struct mr_sched *s, const struct mr_load *l, 
     return (*l->until > s->clock ? *l->until : s->clock) + time_for(s, l, len);
 }
 
-/* Who would have sent it first if all were idle. */
+/* The earliest completion if all were idle. */
 static unsigned find_fastest(const struct mr_sched *s, const struct mr_load *load, unsigned n, uint32_t excluded,
                              uint64_t len)
 {
@@ -77,7 +77,7 @@ static unsigned find_fastest(const struct mr_sched *s, const struct mr_load *loa
     return best;
 }
 
-/* Who will have sent it first; of equals one of the same port as the last, which comes last. */
+/* The earliest completion; of equals one of the same port as the last, which comes last. */
 static unsigned find_soonest(const struct mr_sched *s, const struct mr_load *load, unsigned n, uint32_t excluded,
                              uint64_t len, unsigned last)
 {
@@ -116,9 +116,9 @@ static unsigned take_soonest(const struct mr_sched *s, const struct mr_load *loa
 }
 
 /*
- * Each gets its share. Over unequal ports that is what it carries by the time the fast one has carried the rest: a
- * packet is behind none that was sent before it, since those that follow wait for it. So a far adapter is for what the
- * near one has no time for. A short answer finds the fast port idle, or nearly so.
+ * Each gets its share. Over unequal ports this is the part carried by the time the fast port has carried the rest: no
+ * packet is overtaken by later ones, since those wait for it. So a far adapter carries the part that the near one has
+ * no time for. A short answer finds the fast port idle, or nearly so.
  */
 static unsigned take_fair(const struct mr_sched *s, const struct mr_load *load, unsigned n, uint32_t excluded,
                           uint64_t len)
@@ -142,7 +142,7 @@ void mr_sched_tell_time(struct mr_sched *s, uint64_t ns)
     s->sent = 0;
 }
 
-/* False: they have not the same weights. Who comes later does not begin with less than the least has carried. */
+/* False: unequal weights. A new subchannel does not begin with less than the least has carried. */
 static bool find_least(struct mr_sched *s, const struct mr_load *load)
 {
     uint64_t least = UINT64_MAX;
@@ -170,8 +170,8 @@ void mr_sched_even(const struct mr_policy *p, struct mr_sched *s, uint32_t set, 
 }
 
 /*
- * What each has carried only grows: the least is looked for when the next one has too much more than it was. Weights
- * that have changed are seen then, too.
+ * The carried amounts only grow: the least is searched when the next one has too much more than it was. Changed weights
+ * are seen then, too.
  */
 bool mr_sched_find_least(struct mr_sched *s, const struct mr_load *load)
 {
@@ -231,7 +231,7 @@ static void use_quantum(struct mr_sched *s, const struct mr_load *load, unsigned
     *load[i].until = arrival_time(s, &load[i], len);
 }
 
-/* One that was down, or has just become heavier, does not catch up with what the others have carried meanwhile. */
+/* A subchannel that was down, or has just become heavier, does not catch up with the others. */
 static void add_due(struct mr_sched *s, unsigned n, unsigned i, uint64_t cost, uint32_t weight)
 {
     s->used = (i == mr_sched_last(s, n) ? s->used : 0) + (unsigned)(cost < MR_SCHED_QUANTUM ? cost : MR_SCHED_QUANTUM);
@@ -253,8 +253,9 @@ uint64_t mr_sched_note(struct mr_sched *s, uint64_t len)
 }
 
 /*
- * Where copies are slower than the port its time is what passes, at least: with less, short packets would seem to wait
- * for the fast one, and go over a slow one. More may be wrong, and would seem to be a backlog when the time is told.
+ * With copies slower than the port, at least the port's time passes: with less, short packets would seem to wait for
+ * the fast port, and go over a slow one. More may be wrong, and would seem to be a backlog at the next reading of the
+ * clock.
  */
 static void add_to_run(struct mr_sched *s, const struct mr_load *l, uint64_t len)
 {
@@ -299,7 +300,7 @@ void mr_sched_count(const struct mr_policy *p, struct mr_sched *s, const struct 
     }
 }
 
-/* Not beyond the next look at the clock: of what is timed one packet has to go alone. */
+/* Not beyond the next reading of the clock: one timed packet has to go alone. */
 void mr_sched_stay(const struct mr_policy *p, struct mr_sched *s, const struct mr_load *load, unsigned n, uint64_t len)
 {
     mr_sched_count(p, s, load, n, s->home, len);
@@ -348,11 +349,11 @@ static uint64_t least_time(const struct mr_sched *s, const struct mr_load *load,
 }
 
 /*
- * The subchannel of a message that stays whole: the one that will have carried it first, by what is under way there and
- * the weights. What is under way shrinks as fast as a rail works, so each gets what it carries even while weights are
- * wrong: nothing is measured, since no message is cut. It counts twice, because more messages come before this one is
- * done; but a message is also under way while no rail is busy with it (AWAY). What a slow rail takes longer counts
- * twice, too: of a few messages its own would be the last to arrive.
+ * The subchannel of a message that stays whole: the earliest completion, by the amount under way there and the weights.
+ * The amount under way shrinks at the rail's speed, so each gets what it carries even while weights are wrong: nothing
+ * is measured, since no message is cut. The amount counts twice, because more messages come before this one is done;
+ * but a message is also under way while no rail is busy with it (AWAY). A slow rail's longer time counts twice, too: of
+ * a few messages its own would be the last to arrive.
  */
 static unsigned take_shortest(const struct mr_sched *s, const struct mr_load *load, unsigned n, uint64_t len)
 {
@@ -381,7 +382,7 @@ static uint64_t part_of_weight(uint64_t len, uint64_t weight, uint64_t total)
 
 /*
  * Subchannels whose part of the message is less than the shortest stripe: the lightest goes first, since the others'
- * parts grow by what it had. If it is time to look after them, all get at least that much instead.
+ * parts grow by its part. If a check of them is due, all get at least that much instead.
  */
 static void drop_light(struct mr_sched *s, uint64_t weight[], unsigned count, uint64_t len, uint64_t shortest)
 {
@@ -428,7 +429,7 @@ unsigned mr_sched_plan(const struct mr_policy *p, struct mr_sched *s, const stru
         return 1;
     }
     count = choose_sub(s, load, n, most < up ? (unsigned)most : up, sub);
-    if (count == up) /* all: who is posted to first has an advantage, and nobody shall have it always */
+    if (count == up) /* all: the first one posted to has an advantage, which must rotate */
         s->next = sub[0] + 1;
     for (unsigned i = 0; i < count; i++)
         weight[i] = mr_load_weight(&load[sub[i]]);

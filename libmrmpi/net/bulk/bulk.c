@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Puts and reads. The receiver advertises its buffer, and the sender writes into it, one stripe per subchannel. The
- * last write of each stripe carries immediate data that the receiver's completion filter collects
- * (net/stripe/filter.h), so no packet of ours follows the data. A stripe longer than the port's longest message
- * becomes several writes; the link keeps them in order, so the notification of the last one stands for all.
+ * Transfers by RDMA writes and reads. The receiver advertises its buffer, and the sender writes into it, one stripe per
+ * subchannel. The last write of each stripe carries immediate data that the receiver's completion filter collects
+ * (net/stripe/filter.h), so no packet follows the data. A stripe longer than the port's longest message becomes several
+ * writes; the link keeps them in order, so the notification of the last one stands for all.
  *
  * Or the sender advertises its buffer, and the receiver reads it in the same stripes; the sender needs no notification.
  * The side that posts, writing or reading, measures the rails.
  *
- * Over links that lose writes the transfer is tracked: the receiver confirms what has landed (net/stripe/track.h).
- * Where there are only datagrams the receiver clears the sender for each batch (net/zcopy/zcopy.h).
+ * Over links that lose writes the transfer is tracked: the receiver confirms landed blocks (net/stripe/track.h). Where
+ * there are only datagrams the receiver clears the sender for each batch (net/zcopy/zcopy.h).
  */
 #include "libmrmpi/net/bulk/internal.h"
 #include "libmrmpi/net/zcopy/zcopy.h"
@@ -279,7 +279,7 @@ static int begin_transfer(struct mr_peer *p, const struct job *j)
     mr_stat_add(MR_STAT_NET_STRIPES, transfer->num);
 
     /*
-     * All stripes begin at the time before the first is posted (net/stripe/adapt.h). What is short says nothing of a
+     * All stripes begin at the time before the first post (net/stripe/adapt.h). Short transfers prove nothing about a
      * rail's rate.
      */
     begin = (!j->move || len >= mr_config.stripe_min) && mr_stripe_is_measured(p) ? mr_clock_ns() : 0;

@@ -15,7 +15,7 @@
 
 struct measure {
     uint64_t rate[MR_SUBS_MAX]; /* median; 0: took no part */
-    unsigned num;               /* those that took part */
+    unsigned num;               /* subchannels that took part */
     uint64_t sum, slowest, fastest;
     uint64_t weight, lightest, heaviest; /* theirs, in sum */
 };
@@ -99,7 +99,7 @@ static bool is_busy(const struct mr_adapt_flow *f, const struct mr_load *l)
     return l->up && l->sick < MR_WEIGHT_MAX && (f->open || f->fresh);
 }
 
-/* False: somebody's samples are too few, or are not of all the messages that those of the others are of. */
+/* False: some samples are too few, or not of the same messages as the others'. */
 static bool has_enough(const struct mr_adapt *a, const struct mr_load *load, unsigned n)
 {
     uint64_t weights = 0;

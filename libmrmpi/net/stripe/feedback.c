@@ -19,8 +19,8 @@ static void begin_weights(struct mr_feedback *f, const struct mr_load *load, uns
 }
 
 /*
- * Whole numbers, at least 1 each, in sum as before: those that lost most by rounding get what is left, and where the
- * least ones got too much the largest give it.
+ * Whole numbers, at least 1 each, with the same sum: the largest rounding losses get the rest, and if the least ones
+ * got too much the largest give it.
  */
 static void settle_weights(uint32_t weight[], const double wanted[], unsigned n, uint64_t sum)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What p2p/ itself calls of progress (p2p.h). */
+/* Interface of progress for p2p/ itself, beyond p2p.h. */
 #ifndef MRMPI_PROGRESS_H
 #define MRMPI_PROGRESS_H
 
 #include <stdbool.h>
 
-/* As mr_progress_until, until *complete, which other threads may set. looked: just now, for nothing. */
+/* As mr_progress_until, until *complete, which other threads may set. looked: the caller has just polled in vain. */
 void mr_progress_wait(const volatile bool *complete, bool looked);
 void mr_progress_init(void); /* nothing is registered */
 

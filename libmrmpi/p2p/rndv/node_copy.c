@@ -415,7 +415,7 @@ void mr_node_copy_write(struct mr_rndv *r, const struct mr_split_copy *split)
     struct mr_claims *claims = claims_of(r->vc, false);
 
     if (!claims || split->claim >= MR_CLAIMS || split->chunk < MR_CLAIM_LEAST || split->chunk > MR_CLAIM_MOST)
-        return; /* not reported by a rank of ours */
+        return; /* never sent by a rank of this library */
     r->claim = &claims->of[split->claim];
     r->ticket = split->ticket;
     r->chunk = split->chunk;

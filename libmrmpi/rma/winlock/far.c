@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A lock that is not free is looked at again as soon as the last look is back, a few times, and then from time to time:
- * polls of many processes would hold up the word that gives it back.
+ * A taken lock is polled again as soon as the last poll is back, a few times, and then from time to time: polls of many
+ * processes would delay the write that returns the lock.
  */
 #include "libmrmpi/rma/winlock/far.h"
 
@@ -15,7 +15,7 @@
 #define PAUSE_NS      1000ull
 #define PAUSE_MOST_NS 64000ull
 
-/* A question is withdrawn after so long without a word; one that others are ahead of when their locks take long. */
+/* A question is withdrawn after this time without an answer; a question behind others, when their locks take long. */
 #define ANSWER_NS 20000ull
 #define QUEUE_NS  200000ull
 #define AHEAD_NS  20000ull
@@ -27,21 +27,21 @@ struct mr_far {
     void *owner; /* NULL: closed */
     struct mr_remote part;
     struct mr_vc_atomic take, give;
-    enum mr_taker_step taking; /* which of them take is */
+    enum mr_taker_step taking; /* the present step of taker */
     uint64_t *result;          /* of take, */
-    uint32_t room;             /* for so many slots */
+    uint32_t room;             /* room in slots */
     uint64_t gave;             /* result of give */
-    unsigned tried;            /* taker.tries when the last one was posted */
+    unsigned tried;            /* taker.tries at the last post */
     uint32_t serial;           /* of the last question, */
-    uint32_t lent, given;      /* of what was lent last, and of that which goes back by a word, the last one */
-    bool asking, withdrawing;  /* the process there to lend it; that is withdrawn */
+    uint32_t lent, given;      /* of the last loan, and of the last loan returned by the adapter */
+    bool asking, withdrawing;  /* asked the process there to lend the lock; the question is being withdrawn */
     bool answers;              /* soon, the last time */
     struct mr_far *next;       /* of those that pause, or ask */
     bool paused;
     uint64_t due_ns;
 };
 
-static struct mr_far *paused; /* those that try again later */
+static struct mr_far *paused; /* takers that try again later */
 
 static void advance_taker(struct mr_far *f, bool waited);
 
@@ -194,7 +194,7 @@ static int post_give(struct mr_far *f)
     return mr_net_word(f->vc, &f->part, &f->give);
 }
 
-/* Whoever waits for a lock that is lost on the way asks for it by a packet, which comes behind the clearing. */
+/* A process whose lock is lost on the way asks for it by a packet, which comes behind the clearing. */
 static void clear_far(struct mr_far *f)
 {
     bool wants = f->taker.state == MR_TAKER_WANTS;
@@ -203,12 +203,12 @@ static void clear_far(struct mr_far *f)
     if (wants)
         mr_taker_stop(&f->taker);
     mr_stat_add(MR_STAT_LOCKS_CLEARED, 1);
-    f->events->clear(f->owner, f->given); /* it may have been lent again since: that stays */
+    f->events->clear(f->owner, f->given); /* may have been lent again since: this loan stays */
     if (wants)
         f->events->ask(f->owner);
 }
 
-/* No word can be changed. What is on its way to be given back ends first; of what is ours there nothing stays. */
+/* No atomics any more. Returns on their way end first; nothing of ours stays there. */
 static void go_without(struct mr_far *f, enum mr_taker_step step)
 {
     if (step == MR_STEP_GIVE || f->taker.keeps) {
@@ -282,7 +282,7 @@ bool mr_far_begin(struct mr_far *f, bool alone)
     }
     mr_taker_begin(&f->taker, alone);
     f->tried = 0;
-    if (!f->paused) /* what is to be given back waits for room */
+    if (!f->paused) /* a return waits for room */
         advance_taker(f, false);
     return true;
 }
@@ -296,7 +296,7 @@ void mr_far_give(struct mr_far *f)
 {
     if (!mr_far_holds(f))
         return;
-    if (f->taker.lent && !mr_taker_is_sound(&f->taker)) { /* what is being cleared is what was lent before */
+    if (f->taker.lent && !mr_taker_is_sound(&f->taker)) { /* an earlier loan is being cleared */
         mr_taker_return(&f->taker);
         f->withdrawing = true;
         f->events->give_back(f->owner, f->lent);

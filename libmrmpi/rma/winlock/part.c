@@ -6,7 +6,7 @@ static const uint8_t *part_slots(const struct mr_lock_part *part)
     return (const uint8_t *)(part + 1);
 }
 
-/* Of what adapters write. */
+/* True if the adapters' part of the lock, owner and slots, excludes this request. */
 static bool is_taken(const struct mr_lock_part *part, bool alone)
 {
     uint32_t slots = __atomic_load_n(&part->slots, __ATOMIC_SEQ_CST);
@@ -21,14 +21,14 @@ static bool is_taken(const struct mr_lock_part *part, bool alone)
     return false;
 }
 
-/* Adapters hold it, or are about to. One that had it before leaves it to us once. */
+/* Adapters hold the lock, or are about to take it. The hint makes the last holder leave the lock to waiters once. */
 static bool leave_hint(struct mr_lock_part *part)
 {
     __atomic_store_n(&part->wanted, 1, __ATOMIC_RELAXED);
     return false;
 }
 
-/* The first look spares adapters that are about to take it one more failure. */
+/* The first check spares adapters that are about to take it another failure. */
 bool mr_lock_part_try(struct mr_lock_part *part, bool alone)
 {
     uint64_t was = __atomic_load_n(&part->holders, __ATOMIC_RELAXED), sharers;

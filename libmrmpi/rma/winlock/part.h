@@ -30,13 +30,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* In the form that adapters read: the slots are behind it, a byte each. Zero: free, without slots. */
+/* In the form read by adapters: the slots are behind it, a byte each. Zero: free, without slots. */
 struct mr_lock_part {
     uint64_t holders; /* the number of sharing processors, MR_LOCK_PART_ALONE, or MR_LOCK_PART_LENT and the borrower in
                          the upper half */
     uint64_t owner;   /* 0: none */
     uint32_t slots;   /* given slots; 0: only processors take the lock */
-    uint8_t wanted;   /* 1: somebody waits; anybody may write it, a hint */
+    uint8_t wanted;   /* 1: a process waits; any process may write this hint */
     uint8_t unused[3];
 };
 #define MR_LOCK_PART_ALONE    0x80000000u

@@ -2,9 +2,9 @@
 #include "libmrmpi/rma/winlock/taker.h"
 
 /*
- * Of one who wants to be alone and one who shares, both of whom have come at the same time, the one who shares leaves
- * at once, and the other one polls again: else both would leave and come again in step. Only a few times, since those
- * who hold it may wait for another lock (part.h).
+ * Of an exclusive and a sharing taker that come at the same time, the sharing one leaves at once, and the exclusive one
+ * polls again: otherwise both would leave and come again in step. Only a few times, since the holders may wait for
+ * another lock (part.h).
  */
 #define KEEPS 3
 
@@ -65,7 +65,7 @@ void mr_taker_stop(struct mr_taker *t)
     t->state = MR_TAKER_IDLE;
 }
 
-/* What was lost is cleared when nothing is under way that might still succeed. */
+/* A lost lock is cleared when nothing under way might still succeed. */
 enum mr_taker_step mr_taker_next(const struct mr_taker *t)
 {
     if (t->lost)
@@ -107,7 +107,7 @@ struct mr_atomic mr_taker_atomic(const struct mr_taker *t, enum mr_taker_step st
         w = store_atomic(offsetof(struct mr_lock_part, wanted), 1, !t->unhints);
     if (step != MR_STEP_GIVE)
         w.peek =
-            t->alone ? mr_lock_part_bytes(t->slots) : sizeof(struct mr_lock_part); /* who shares minds nobody's slot */
+            t->alone ? mr_lock_part_bytes(t->slots) : sizeof(struct mr_lock_part); /* a sharing taker ignores slots */
     w.result = w.peek || w.what == MR_ATOMIC_SWAP ? result : NULL;
     return w;
 }
@@ -142,7 +142,7 @@ static bool lock_wanted_by(const uint64_t *result)
     return ((const struct mr_lock_part *)(result + 1))->wanted;
 }
 
-/* It is not free. An owner's word that is not changed disturbs nobody, so that may be tried again at once. */
+/* Not free. An unchanged owner disturbs no process, so this may be tried again at once. */
 static void wait(struct mr_taker *t, enum mr_lock_part_seen what, const uint64_t *result)
 {
     t->polls = what == MR_LOCK_PART_TAKEN || (what == MR_LOCK_PART_OWNED && !t->alone);

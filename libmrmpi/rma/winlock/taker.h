@@ -29,10 +29,10 @@ struct mr_taker {
     bool refuses;                 /* a loan came after the request was dropped: to be returned, too */
     bool lost, clearing;          /* an outcome is not known; the process there has been asked to clear it */
     bool polls;                   /* taken at the last attempt: reads until the lock is free, and disturbs nobody */
-    uint8_t keeps;                /* the owner, with so many reads left to find out that it is alone */
-    bool hints, unhints; /* with the next read: others shall know that it waits; it has left the lock to others */
-    bool again;          /* held before, and by nobody else since, as far as known */
-    unsigned tries;      /* in vain, since the beginning */
+    uint8_t keeps;                /* the owner, with this number of reads left to find out whether it is alone */
+    bool hints, unhints;          /* with the next read: tells others that it waits; it has left the lock to others */
+    bool again;                   /* held before, and by nobody else since, as far as known */
+    unsigned tries;               /* in vain, since the beginning */
 };
 
 enum mr_taker_step {

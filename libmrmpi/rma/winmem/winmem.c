@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * For all ranks of a node one file in memory (base/memfile.h), made by the first of them, as the channel inside a node
- * does (channel/shm_segment.h). So they load and store in each other's parts. Before the parts are their heads.
+ * For all ranks of a node one file in memory (base/memfile.h), made by the first of them, as in the channel inside a
+ * node (channel/shm_segment.h). So they load and store in each other's parts. Before the parts are their heads.
  */
 #include <errno.h>
 #include <sched.h>
@@ -58,7 +58,7 @@ void mr_winmem_give(uint32_t *word)
     __atomic_store_n(word, 0, __ATOMIC_RELEASE);
 }
 
-/* ---- who is on which node ---------------------------------------------------------------------------------------- */
+/* ---- ranks by node ----------------------------------------------------------------------------------------------- */
 
 static int node_of_rank(const struct mr_comm *c, int rank)
 {
@@ -71,18 +71,17 @@ static bool is_here(const struct mr_comm *c, int rank)
 }
 
 /*
- * The first part begins so far behind a page, since what a program allocates begins at a page or a few bytes behind,
- * and what is copied between both shall not lie alike in its pages: processors take a load for one of what has just
- * been stored if the lower 12 bits of the addresses are the same (AMD: gets to 16 to 48 bytes behind take 1.3 times as
- * long).
+ * The first part begins this far behind a page, since a program's memory begins at a page or a few bytes behind, and
+ * source and target of a copy shall not lie alike in their pages: processors take a load for one of a recent store if
+ * the lower 12 bits of the addresses are the same (AMD: gets to 16 to 48 bytes behind take 1.3 times as long).
  */
 #define INTO_PAGE 512
 
-/* What lies where: the same for all ranks of the node. */
+/* The layout: the same for all ranks of the node. */
 struct plan {
     int first;                 /* of this node */
     size_t head, heads, bytes; /* head: of one part */
-    size_t grain;              /* parts begin so many bytes apart, or a multiple */
+    size_t grain;              /* distance of parts in bytes, or a divisor of it */
 };
 
 static size_t round_up_size(size_t n, size_t grain)
@@ -90,7 +89,7 @@ static size_t round_up_size(size_t n, size_t grain)
     return (n + grain - 1) / grain * grain;
 }
 
-/* False: it is more than there are addresses. */
+/* False: more than the address space. */
 static bool plan_segment(const struct mr_comm *c, const struct mr_winmem_part *part, size_t head, bool page_aligned,
                          struct plan *p)
 {
@@ -125,9 +124,9 @@ static void place_parts(const struct mr_comm *c, struct mr_winmem_part *part, co
         }
 }
 
-/* ---- making it --------------------------------------------------------------------------------------------------- */
+/* ---- creation ---------------------------------------------------------------------------------------------------- */
 
-/* What the first rank of a node tells the others; fd -1: it could not. */
+/* The message of a node's first rank to the others; fd -1: failed. */
 struct place {
     int32_t pid, fd;
 };
@@ -142,7 +141,7 @@ static int open_place(const struct place *at, const struct plan *p)
     return at->fd < 0 ? -1 : mr_memfile_open(at->pid, at->fd, p->bytes);
 }
 
-/* All know when it returns whether all have it; 1: not all. */
+/* After the return all ranks know whether all have it; 1: not all. */
 static enum mr_err any_has_failed(struct mr_comm *c, int failed, int *any_failed)
 {
     struct mr_schedule *s = NULL;

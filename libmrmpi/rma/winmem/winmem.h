@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Memory that the ranks of a node share, a part for each: that of windows which MPI allocates. */
+/* Memory shared by the ranks of a node, a part for each: that of windows allocated by MPI. */
 #ifndef MRMPI_WINMEM_H
 #define MRMPI_WINMEM_H
 
@@ -21,14 +21,14 @@ struct mr_winmem_part {
 
 /*
  * Collective over c. part: of all ranks, with their sizes, which are the same everywhere; gives those on this node one
- * memory, and tells where the parts lie: one behind the other in order of ranks, or each from a page on. It is the
- * caller's, to be dropped. MR_ERR_RMA_SHARED: it cannot be shared, by all ranks alike; nothing is left.
+ * memory, and returns the places of the parts: one behind the other in order of ranks, or each from a page on. It is
+ * the caller's, to be dropped. MR_ERR_RMA_SHARED: it cannot be shared, by all ranks alike; nothing is left.
  */
 enum mr_err mr_winmem_make(struct mr_comm *c, size_t head_bytes, bool page_aligned, struct mr_winmem_part *part,
                            struct mr_winmem **out);
 void mr_winmem_drop(struct mr_winmem *m); /* NULL is fine */
 
-/* A word in such memory, by which one process at a time has something: 0, or who. The holder may die. */
+/* An integer in such memory, by which one process at a time holds something: 0, or the holder, which may die. */
 void mr_winmem_take(uint32_t *holder);
 void mr_winmem_give(uint32_t *holder);
 

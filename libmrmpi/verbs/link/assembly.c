@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Packets that come in parts: a ring of those that are not whole, the one that was touched last in front. */
+/* Packets that come in parts: a ring of incomplete packets, the last one touched in front. */
 #include "libmrmpi/verbs/link/assembly.h"
 
 #include <stdlib.h>

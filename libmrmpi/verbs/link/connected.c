@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Links with a queue pair of their own. Short packets go inline, one signaled in so many: a completion stands for all
- * packets before it. Longer ones are signaled each, so that an idle link keeps no long packets.
+ * Links with a queue pair of their own. Short packets go inline, one in a number of them signaled: a completion stands
+ * for all packets before it. Longer packets are each signaled, so an idle link keeps no long packets.
  */
 #include "libmrmpi/verbs/link/connected.h"
 
@@ -136,7 +136,7 @@ int mr_connected_send(struct mr_link *l, struct mr_packet *p)
 
 /* ---- RDMA ------------------------------------------------------------------------------------------------------ */
 
-/* Signaled for the queue's sake: nobody waits for it. */
+/* Signaled for the queue's sake, without a waiter. */
 static void counter_done(struct mr_wr *wr, const struct mr_wc *wc)
 {
     struct mr_packet *p = container_of(wr, struct mr_packet, tx.wr);
@@ -146,7 +146,7 @@ static void counter_done(struct mr_wr *wr, const struct mr_wc *wc)
     mr_packet_free(p);
 }
 
-/* What nobody waits for may have to be signaled all the same: then a packet without content stands for it. */
+/* A request without a waiter may have to be signaled nevertheless: then an empty packet stands for it. */
 static int take_counter(struct mr_link *l, bool wakes, struct mr_tx **tx)
 {
     struct mr_packet *counter;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The operations of each kind. They stand apart from the traits, which programs without verbs use, too. */
+/* The operations of each kind, apart from the traits, which programs without verbs use, too. */
 #include "libmrmpi/verbs/verbs.h"
 
 const struct mr_link_ops *const mr_link_ops[MR_LINK_KINDS] = {

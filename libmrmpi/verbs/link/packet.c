@@ -14,7 +14,8 @@
 #define SLAB_PACKETS                                                                                                   \
     64 /* of the first slab of a pool, for each rail if they are short: many are under way over each,                  \
           since not all are signaled; another slab is as long as all before, */
-#define SLAB_BYTES (1024u << 10) /* up to so many bytes: registering those takes three times as long as a page */
+/* Up to this number of bytes; registering them takes three times as long as registering a page. */
+#define SLAB_BYTES (1024u << 10)
 
 struct mr_packet_slab {
     struct mr_packet_slab *next;
@@ -99,7 +100,7 @@ int mr_packets_renew(void)
     return 0;
 }
 
-/* Packets that nobody has given back. Of those that were, some may not have come back from the adapter at the end. */
+/* Packets not given back. Some of the others may not have come back from the adapter at the end. */
 static unsigned count_leaked(void)
 {
     unsigned n = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Packets of links (verbs.h): what links call of packet.c. */
+/* Packets of links (verbs.h): the interface of packet.c for links. */
 #ifndef MRMPI_PACKET_H
 #define MRMPI_PACKET_H
 

@@ -24,10 +24,10 @@ enum state {
     ENDING     /* all but the last packets, up to end, have been read */
 };
 
-/* What the peer writes: one page for each link, as long as it lives. */
+/* Written by the peer: one page for each link, as long as it lives. */
 struct words {
-    uint32_t freed;             /* packets that it has read of its ring */
-    _Alignas(64) uint32_t head; /* packets that it has written into ours; if it writes that at all */
+    uint32_t freed;             /* packets that the peer has read of its ring */
+    _Alignas(64) uint32_t head; /* packets that the peer has written into ours, if reported */
 };
 
 struct mr_ring_link {
@@ -38,7 +38,7 @@ struct mr_ring_link {
     enum state state;
     uint32_t end;
     struct mr_memory slots_memory;
-    struct mr_ring_link *next, **at; /* among those that are polled */
+    struct mr_ring_link *next, **at; /* among the polled ones */
     /* to the peer */
     struct mr_slots_out out;
     bool writes, heads;
@@ -49,7 +49,7 @@ struct mr_ring_link {
     struct mr_memory words_memory;
     uint64_t peer_words;
     uint32_t peer_words_rkey;
-    bool knows_words; /* the peer has said where they are */
+    bool knows_words; /* the peer has reported their place */
 };
 
 static struct {
@@ -76,7 +76,7 @@ void mr_rings_init(void (*packet)(struct mr_rail *rail, const void *data, size_t
 
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
 
-/* Whole pages, so that nothing else is kept from a forked child. */
+/* Whole pages, so that nothing else is missing in a forked child. */
 static void *ring_memory_take(size_t bytes, struct mr_memory *memory)
 {
     size_t pages = (bytes + PAGE - 1) & ~(size_t)(PAGE - 1);
@@ -191,7 +191,7 @@ void mr_ring_withdraw(struct mr_link *l)
         l->ring->state = WITHDRAWN;
 }
 
-/* Not freed at once: the control message may have come by this very ring, or wait for packets that are in it. */
+/* Not freed at once: the control message may have come by this very ring, or wait for packets there. */
 void mr_ring_ended(struct mr_link *l, uint32_t count)
 {
     if (!mr_ring_exists(l))
@@ -307,7 +307,7 @@ static __attribute__((noinline)) bool is_full(struct mr_ring_link *r)
     return mr_slots_full(&r->out);
 }
 
-/* The packet, and then the count of packets: that of this one, whatever is posted next. */
+/* The packet, and then the count of packets: that of this packet, for any later posts. */
 static __attribute__((noinline)) int ring_put_with_head(struct mr_ring_link *r, struct mr_packet *p, size_t len,
                                                         uint64_t raddr, uint32_t lkey)
 {
@@ -364,14 +364,14 @@ static int ring_send(struct mr_link *l, struct mr_packet *p)
     if (unlikely(err))
         return err;
     r->out.sent++;
-    r->in.told = r->in.read; /* the tail says it */
+    r->in.told = r->in.read; /* the tail has it */
     mr_stat_add(MR_STAT_RING_SENT, 1);
     return 0;
 }
 
 /* ---- life -------------------------------------------------------------------------------------------------------- */
 
-/* Both directions, at once. read: first hand up what has come. Nothing can land any more. */
+/* Both directions, at once. read: first hands up arrivals. Nothing can land any more. */
 static void close_rings(struct mr_link *l, bool read)
 {
     struct mr_ring_link *r = l->ring;

@@ -26,9 +26,9 @@
 #define MR_SLOTS_MOST 4096 /* of a ring; a power of two, far below 2^15 */
 
 struct mr_slot_tail {
-    uint16_t len;    /* of the packet before it */
+    uint16_t len;    /* of the packet before */
     uint16_t freed;  /* packets that the sender has read of its own ring, the lower bits */
-    uint32_t number; /* packets so far, this one included; written last */
+    uint32_t number; /* packets so far, including this one; written last */
 };
 _Static_assert(sizeof(struct mr_slot_tail) == 8, "on the wire");
 #define MR_SLOT_TAIL sizeof(struct mr_slot_tail)
@@ -104,7 +104,7 @@ static inline void mr_slots_tail(const struct mr_slots_out *o, size_t len, uint3
 struct mr_slots_in {
     uint32_t num, size;
     uint32_t read, told; /* read packets, and the count told to the writer; wrap */
-    uint32_t tell;       /* unknown packets after which the writer is told */
+    uint32_t tell;       /* unreported packets before the writer is told */
     unsigned char *at;   /* the ring */
     unsigned char *tail; /* the place of the next packet's tail */
 };

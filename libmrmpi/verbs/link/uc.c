@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Unreliable connections: packets come in order or not at all, and nobody is told. A message of which the network loses
- * one packet is lost as a whole; so is one that finds no receive buffer. Of a write that is lost some bytes may be
- * there.
+ * Unreliable connections: packets come in order or not at all, without a report. A message with one lost packet is lost
+ * as a whole; so is a message without a receive buffer. Some bytes of a lost write may be there.
  */
 #include "libmrmpi/verbs/link/connected.h"
 

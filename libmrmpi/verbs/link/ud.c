@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Unreliable datagrams: two queue pairs of the rail serve all peers of a partition, so a link is no more than an
- * address. A packet that is longer than a datagram goes as several, which the receiver puts together (assembly.h). The
- * last one of each packet is signaled, so that it is known when the adapter is done with the address.
+ * Unreliable datagrams: two queue pairs of the rail serve all peers of a partition, so a link is only an address. A
+ * packet longer than a datagram goes as several, which the receiver puts together (assembly.h). The last one of each
+ * packet is signaled, so the end of the address's use is known.
  */
 #include "libmrmpi/verbs/link/assembly.h"
 #include "libmrmpi/verbs/verbs.h"

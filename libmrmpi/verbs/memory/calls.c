@@ -68,7 +68,7 @@ static inline long set_errno(long result)
 /* ---- notes ------------------------------------------------------------------------------------------------------- */
 
 static mr_unmapped_fn *unmapped;
-static volatile uintptr_t tried; /* a trial unmaps what is here */
+static volatile uintptr_t tried; /* a trial unmaps this memory */
 static volatile bool heard;
 
 static inline void note_unmap(uintptr_t addr, size_t len)
@@ -102,7 +102,7 @@ static inline void note_madvise(uintptr_t addr, size_t len, long advice)
         note_unmap(addr, len);
 }
 
-/* The length of a segment is not told; what lies behind it is registered again if need be. */
+/* The length of a segment is unknown; memory behind it is registered again if necessary. */
 static inline void note_shmat(uintptr_t addr, long flags)
 {
     if (flags & SHM_REMAP)
@@ -117,7 +117,7 @@ static inline void note_brk(uintptr_t addr, uintptr_t now)
 
 /* ---- in the place of the C library's ----------------------------------------------------------------------------- */
 
-static void **heap_end; /* the C library's, which its sbrk reads */
+static void **heap_end; /* the C library's, read by its sbrk */
 
 static int watched_munmap(uintptr_t addr, size_t len)
 {
@@ -232,7 +232,7 @@ static void begin_trial(const void *addr)
     tried = (uintptr_t)addr;
 }
 
-/* Under an emulator that runs a copy of the code, say, what was written has no effect. shmdt and shmat fail here. */
+/* Under an emulator that runs a copy of the code, for example, the patch has no effect. shmdt and shmat fail here. */
 static bool try_calls(void *libc)
 {
     int (*my_munmap)(void *, size_t) = (__typeof__(my_munmap))dlsym(libc, "munmap");
@@ -278,7 +278,7 @@ const char *mr_calls_lead(mr_unmapped_fn *take_note)
 bool mr_calls_try_allocator(void)
 {
     size_t len = (size_t)64 << 20, page = (size_t)sysconf(_SC_PAGESIZE);
-    char *volatile block = malloc(len); /* volatile: else the compiler does without it */
+    char *volatile block = malloc(len); /* volatile: else the compiler removes it */
     unsigned char resident;
     uintptr_t middle;
     bool gone;

@@ -18,7 +18,7 @@
 /* [addr, addr + len) is about to be unmapped. From any thread, from inside the allocator. */
 typedef void mr_unmapped_fn(const void *addr, size_t len);
 
-/* Once per process. NULL: from now on each call is noted, which was tried; else the reason why not. */
+/* Once per process. NULL: from now on each call is noted, as a trial has shown; else the reason of the failure. */
 const char *mr_calls_lead(mr_unmapped_fn *take_note);
 /* False: a large block of the allocator in front was freed, and unmapped without a note. */
 bool mr_calls_try_allocator(void);

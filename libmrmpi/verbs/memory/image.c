@@ -175,7 +175,7 @@ bool mr_image_defines(const struct mr_image *m, const char *function)
 
 /* ---- code -------------------------------------------------------------------------------------------------------- */
 
-#define WITHIN 32u /* bytes before the instruction in which its number is loaded */
+#define WITHIN 32u /* bytes before the instruction that loads its number */
 
 static bool unmaps(uint32_t number)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Registering all memory at once, without pinning it. */
+/* Registers all memory at once, without pinning it. */
 #include "libmrmpi/verbs/memory/odp.h"
 
 #include <string.h>
@@ -56,7 +56,7 @@ void mr_odp_close(void)
     memset(&odp, 0, sizeof odp);
 }
 
-/* Memory that is not mapped would break the connection; a stack may have to grow. Pinning tells, and sees to it. */
+/* Unmapped memory would break the connection; a stack may have to grow. Pinning detects this, and handles it. */
 static bool memory_is_mapped(const void *addr, size_t len)
 {
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), start = (uintptr_t)addr & ~(page - 1);
@@ -73,7 +73,7 @@ static bool odp_register(enum mr_access access)
     err = mr_memory_register_all(access, &odp.all[access].memory);
     odp.made[access] = !err;
     if (err) {
-        odp.use = MR_ODP_NEVER; /* what is in use already stays */
+        odp.use = MR_ODP_NEVER; /* registrations in use stay */
         mr_log(MR_LOG_WARN, "all memory cannot be registered on demand (%s): large buffers are pinned", strerror(-err));
     }
     return !err;

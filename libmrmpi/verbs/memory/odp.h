@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* On-demand paging (verbs.h): what use.c calls. */
+/* On-demand paging (verbs.h): the interface for use.c. */
 #ifndef MRMPI_ODP_H
 #define MRMPI_ODP_H
 

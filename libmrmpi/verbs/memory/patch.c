@@ -91,7 +91,7 @@ static void store_code(uint8_t *at, const uint8_t code[MOST], size_t len)
 }
 #endif
 
-/* ---- writing it -------------------------------------------------------------------------------------------------- */
+/* ---- writing code ------------------------------------------------------------------------------------------------ */
 
 /* As debuggers write: the kernel makes the page this process's own, and asks nobody whether code may be writable. */
 static bool store_as_debuggers(uint8_t *at, const uint8_t *code, size_t len)

@@ -21,7 +21,7 @@ void mr_regcache_init(struct mr_regcache *c, const struct mr_regcache_backend *b
     atomic_store(&c->lowest, UINTPTR_MAX);
 }
 
-/* Inserting into the array moves 64 KiB on average with as many as this, which takes less than registering. */
+/* Inserting into the array moves 64 KiB on average with this number, which takes less than registering. */
 #define ENTRIES_MOST  16384u
 #define ENTRIES_LEAST 64u
 
@@ -54,7 +54,7 @@ static void list_append(struct mr_regcache *c, struct mr_reg *r)
     c->newest = r;
 }
 
-/* Index of the first entry that ends after addr: those that overlap [addr, ...) begin here. */
+/* Index of the first entry that ends after addr: overlaps with [addr, ...) begin here. */
 static size_t first_ending_after(const struct mr_regcache *c, uintptr_t addr)
 {
     size_t lo = 0, hi = c->num;
@@ -110,7 +110,7 @@ static void reg_destroy_later(struct mr_regcache *c, struct mr_reg *r)
     c->gone_bytes += r->end - r->start;
 }
 
-/* One of those that are gone; false if there is none. */
+/* Destroys one of the unmapped ones; false: none. */
 static bool destroy_gone(struct mr_regcache *c)
 {
     struct mr_reg *r = c->gone;
@@ -123,7 +123,7 @@ static bool destroy_gone(struct mr_regcache *c)
     return true;
 }
 
-/* Take num entries from i on out of the table; they live on for as long as they are used, or longer (later). */
+/* Takes num entries from i on out of the table; they live on while in use, or longer (later). */
 static void drop_some(struct mr_regcache *c, size_t i, size_t num, bool later)
 {
     for (size_t k = i; k < i + num; k++) {
@@ -159,7 +159,7 @@ static size_t drop_range(struct mr_regcache *c, uintptr_t start, uintptr_t end)
     return num;
 }
 
-/* Make place for an entry [start, end): none may lie in another. It lies in one only if that cannot be written. */
+/* Makes place for an entry [start, end): none may lie in another. It lies in another only if that cannot be written. */
 static void drop_nested(struct mr_regcache *c, uintptr_t start, uintptr_t end)
 {
     size_t i = first_ending_after(c, start);
@@ -189,7 +189,7 @@ static size_t drop_all(struct mr_regcache *c)
     return num;
 }
 
-/* Evict what is unused until no more than so much is left; what was unmapped goes first. */
+/* Evicts unused entries until at most this number of bytes and entries is left; unmapped ones go first. */
 static void cache_shrink(struct mr_regcache *c, size_t bytes, size_t entries)
 {
     while ((c->bytes > bytes || c->entries > entries) && destroy_gone(c))
@@ -242,7 +242,7 @@ void mr_regcache_unmapped(struct mr_regcache *c, const void *addr, size_t len)
     unlock_notes(c);
 }
 
-/* What is registered, and what was asked for. How many were dropped. */
+/* Drops all registrations and requests. Returns the number dropped. */
 static size_t forget_all(struct mr_regcache *c)
 {
     memset(&c->asked, 0, sizeof c->asked);
@@ -283,7 +283,7 @@ static void remember_span(struct mr_regcache *c, uintptr_t start, uintptr_t end)
 
 /* ---- use -------------------------------------------------------------------------------------------------------- */
 
-/* Devices with which it has still to be registered; 0: none. */
+/* Devices still to register with; 0: none. */
 static uint32_t lacking(const struct mr_memory *m, struct mr_reg_wish wish)
 {
     uint32_t known = mr_memory_devices(m);
@@ -351,10 +351,10 @@ static int cache_insert(struct mr_regcache *c, struct mr_reg *r)
 }
 
 /*
- * What to register for [*start, *end): it is joined with entries that it overlaps as long as that makes it at most
- * twice as long. So a registration never costs more than twice what was asked for, however many neighbours share its
- * pages: walking through an array in unaligned buffers costs as much as the array is long. And ranges that keep
- * overlapping grow into a few entries, in which later ones find themselves.
+ * The range to register for [*start, *end): joined with overlapping entries as long as it becomes at most twice as
+ * long. So a registration never costs more than twice the requested range, however many neighbours share its pages:
+ * walking through an array in unaligned buffers costs the length of the array. And ranges that keep overlapping grow
+ * into a few entries, which contain later ones.
  */
 static void range_join(const struct mr_regcache *c, uintptr_t *start, uintptr_t *end)
 {
@@ -389,7 +389,7 @@ static int make_exactly(struct mr_regcache *c, uintptr_t start, uintptr_t end, e
 }
 
 /*
- * Register [start, end), or more. What it was joined with may be there no more, or not be alike: then it is alone.
+ * Registers [start, end), or more. Joined memory may be gone, or of another kind: then the range is registered alone.
  * Memory that cannot be written (a constant) can only be a source.
  */
 static int reg_make(struct mr_regcache *c, uintptr_t start, uintptr_t end, enum mr_access access,
@@ -407,7 +407,7 @@ static int reg_make(struct mr_regcache *c, uintptr_t start, uintptr_t end, enum 
     return err;
 }
 
-/* Acts on what was unmapped. */
+/* Handles unmapped memory. */
 static void catch_up(struct mr_regcache *c)
 {
     if (atomic_load_explicit(&c->num_notes, memory_order_acquire))

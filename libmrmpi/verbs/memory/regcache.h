@@ -35,7 +35,7 @@ struct mr_regcache_backend {
     void (*remove)(struct mr_memory *m);
 };
 
-/* The way by which unmapping becomes known. */
+/* The source of news about unmapping. */
 enum mr_place {
     MR_PLACE_WATCHED,   /* noted */
     MR_PLACE_LIBRARY,   /* and the memory may also go with an unloaded library, which has to be asked */

@@ -13,7 +13,7 @@
 struct mr_regs mr_regs;
 struct mr_regs_own mr_regs_own;
 
-/* Both take microseconds, in which completions are not found. */
+/* Both take microseconds, without polls for completions. */
 static void go_away(void)
 {
     mr_regs.away++;

@@ -14,7 +14,7 @@
 
 static struct {
     struct mr_allocators allocators;
-    struct mr_objects_count judged; /* when they were looked at */
+    struct mr_objects_count judged; /* their counts at the last check */
     unsigned long long unloaded;    /* when the cache asked */
     char why_not[MR_ALLOCATOR_NAME + 64];
 } watch;
@@ -53,8 +53,8 @@ static void judge_allocators(void)
 }
 
 /*
- * The C library's allocator is asked to keep what is freed: up to 2 GiB at the end of its heap, and blocks of up to 32
- * MiB inside, as it would find by itself if they were freed often. What it unmaps has to be registered again.
+ * The C library's allocator is told to keep freed memory: up to 2 GiB at the end of its heap, and blocks of up to 32
+ * MiB inside, as it would decide by itself after frequent frees. Unmapped memory has to be registered again.
  */
 static void begin_watch(void)
 {
@@ -87,7 +87,7 @@ const char *mr_memory_allocator(void)
 
 /* ---- for the cache ----------------------------------------------------------------------------------------------- */
 
-/* What was loaded meanwhile may have brought an allocator. */
+/* Objects loaded meanwhile may have brought an allocator. */
 static enum mr_place place_of_memory(uintptr_t start, uintptr_t end)
 {
     if (mr_objects_count().loaded != watch.judged.loaded)
