@@ -26,7 +26,7 @@
 #include "mrrun/strangers.h"
 #include "mrrun/tree.h"
 
-/* How long a parent may be silent: longer than a process is stopped for a look, shorter than anybody waits. */
+/* Longest silence of a parent: longer than a stop for a look, shorter than a user's patience. */
 enum { PARENT_SILENCE_MS = 30000, LEAVE_MS = 3000, ANSWERS_MS = 1900, ANSWERS_LOOK_MS = 20 };
 
 struct agent {

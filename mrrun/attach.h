@@ -15,14 +15,14 @@ enum { ATTACH_ASKERS = 16 };
 
 /* The job's side. */
 struct attach {
-    int fd; /* listens; -1: nobody can attach */
+    int fd; /* listens; -1: no attaching */
     int asker[ATTACH_ASKERS];
     int num_askers; /* connections waiting for a report */
 };
 
 /* dir_fd: the scratch directory. Without a socket the job runs as well. */
 void attach_open(struct attach *a, int dir_fd);
-/* Accept connections. True: somebody waits for a report. */
+/* Accepts connections. True: an asker waits for a report. */
 bool attach_take(struct attach *a);
 /* Send the report to all connections that wait, and close them. */
 void attach_answer(struct attach *a, const char *report);

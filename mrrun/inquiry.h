@@ -24,7 +24,7 @@ struct inquiry {
     const char *directory;    /* the job's scratch directory */
     volatile uint32_t *asked; /* in a file there; NULL: it could not be made */
     bool simulated;           /* the ranks' hosts are */
-    uint64_t until_ms;        /* answers are waited for; 0: nobody has been asked */
+    uint64_t until_ms;        /* time limit for answers; 0: no inquiry */
     bool said;                /* the report goes to mrrun's standard error */
     bool ends;                /* the job is to be ended after the report */
 };
@@ -35,9 +35,9 @@ void inquiry_close(struct inquiry *q);
 
 /* Asks. False: no rank can answer. */
 bool inquiry_ask(struct inquiry *q, const struct inquiry_rank *rank, int ranks, uint64_t now_ms);
-/* When inquiry_report is to be called next; 0: nobody has been asked. */
+/* The time of the next call of inquiry_report; 0: no inquiry. */
 uint64_t inquiry_due_ms(const struct inquiry *q, uint64_t now_ms);
-/* The report, when all answers are there or it is time; free(). NULL: not yet, or nobody has been asked. */
+/* The report, when all answers are there or the time is up; free(). NULL: not yet, or no inquiry. */
 char *inquiry_report(struct inquiry *q, const struct inquiry_rank *rank, int ranks, uint64_t now_ms);
 
 /* ---- for an agent, whose ranks are asked by mrrun ---- */

@@ -545,7 +545,7 @@ static void leave_ranks(struct job *job)
         job->status = 128 + SIGKILL;
 }
 
-/* 0: output is waited for as long as somebody may read it. */
+/* 0: output is waited for as long as there may be a reader. */
 uint64_t job_output_until_ms(const struct job *job)
 {
     uint64_t since = job->ended_ms > job->asked_ms ? job->ended_ms : job->asked_ms;

@@ -234,6 +234,6 @@ bool source_read(struct source *src)
     }
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return true;
-    source_close(src); /* with a broken sink this is how ranks learn that nobody reads */
+    source_close(src); /* with a broken sink this tells ranks that there is no reader */
     return false;
 }

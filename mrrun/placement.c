@@ -14,7 +14,7 @@ struct placing {
     int *before;  /* [num_hosts] ranks among these that do not count against the share */
     int *share;   /* [num_hosts] ranks that a host takes in each round */
     int rounds;   /* how often all hosts were full */
-    bool bounded; /* shares are bounds that somebody set: another round is oversubscription */
+    bool bounded; /* shares are given bounds: another round is oversubscription */
 };
 
 static int max_of(const struct placing *p, int host)

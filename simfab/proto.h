@@ -175,7 +175,7 @@ struct sf_arena {
  * A process can write anything here. The only effect is that actors of its own host look at their arenas: the engine
  * reads nothing but `turn`, and an actor begins only if its arena says so.
  */
-#define SF_SEATS      256u /* seat 0 is nobody's */
+#define SF_SEATS      256u /* seat 0 is unused */
 #define SF_RELAY_MOST 255u /* places of an order, including the first */
 
 struct sf_relay {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The copy of an answer: a packet of 1 to 4 KiB to a peer that has sent something since the last such packet. The time
- * of the writer's stores (shm_copy.h) says little about so few bytes: the stores wait in the core, and the program that
- * waits for the answer waits for its lines to come back, too. Half a round trip of 1 KiB takes .35 us by plain stores
- * and .65 by streaming stores between cores that share a cache, .85 and .75 between others (AMD EPYC, family 25 model
- * 1), and the plain stores often take as long in both cases.
+ * of the writer's stores (shm_copy.h) proves little about so few bytes: the stores wait in the core, and the program
+ * that waits for the answer waits for its lines to come back, too. Half a round trip of 1 KiB takes .35 us by plain
+ * stores and .65 by streaming stores between cores that share a cache, .85 and .75 between others (AMD EPYC, family 25
+ * model 1), and the plain stores often take as long in both cases.
  *
  * Answers therefore go in blocks, the ways in turn at first. The way with the faster blocks of round trips is kept; the
  * other has a block now and then. Of each way the shortest block is known, and grows with longer blocks: an interrupted

@@ -84,7 +84,7 @@ static inline void mr_box_doze(struct mr_box *b)
     __atomic_store_n(&b->asleep, 1, __ATOMIC_RELAXED);
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
-/* Nobody has rung since. */
+/* No ring has come since. */
 static inline bool mr_box_dozes(const struct mr_box *b)
 {
     return __atomic_load_n(&b->asleep, __ATOMIC_RELAXED);

@@ -38,9 +38,7 @@ static const void *in_pool(int from, uint32_t chunk, size_t len)
     return mr_pool_at(pool, chunk);
 }
 
-/*
- * The packet at the head of a ring, as mr_ring_peek; *chunk: the first in the sender's pool, or none.
- */
+/* The packet at the front of a ring, as mr_ring_peek; *chunk: the first in the sender's pool, or none. */
 static int peek_packet(int from, struct mr_hdr *hdr, const void **payload, size_t *len, uint32_t *chunk)
 {
     int got;

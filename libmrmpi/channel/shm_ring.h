@@ -63,7 +63,7 @@ static inline const void *mr_ring_data_at(struct mr_ring_reader *r, uint64_t at,
     return r->data + begin;
 }
 
-/* The payload of the packet at the head, at another place than its slot. -1, *far: as mr_ring_peek */
+/* The payload of the packet at the front, at another place than its slot. -1, *far: as mr_ring_peek */
 static inline int mr_ring_peek_at(struct mr_ring_reader *r, uint64_t at, const void **payload, size_t len,
                                   uint32_t *far)
 {
@@ -152,7 +152,7 @@ static inline void mr_ring_tell(struct mr_ring_reader *r)
     __atomic_store_n(&r->ring->slots_freed, r->slot, __ATOMIC_RELEASE);
 }
 
-/* Done with the packet at the head. */
+/* Done with the packet at the front. */
 static inline void mr_ring_release(struct mr_ring_reader *r)
 {
     r->slot++;

@@ -21,7 +21,7 @@ static int wrap(int i, int n)
 
 /*
  * The root gives each other node a part of the message, in segments, in turn. A node passes the segments of its part on
- * to the others. On each node the rank in the root's column does so, and is the head of a tree over the row. Segments
+ * to the others. On each node the rank in the root's column does so, and is the root of a tree over the row. Segments
  * are numbered in the order of leaving the root: q = round * parts + part.
  */
 struct flood {
@@ -46,13 +46,13 @@ static void flood_recv(const struct flood *f, int q, int from)
     mr_schedule_recv(f->s, f->base + at, end - at, mr_type_byte, from);
 }
 
-/* The head of the node that gets this part. */
+/* The root of the tree of the node that gets this part. */
 static int head_of_part(const struct flood *f, int part)
 {
     return mr_place_rank(f->w, wrap(f->root_node + 1 + part, f->w->nodes), f->column);
 }
 
-/* To the ranks below this rank in the binary tree over its row, whose head is the root's column. */
+/* To the ranks below this rank in the binary tree over its row, whose root is in the root's column. */
 static void flood_row(const struct flood *f, int q)
 {
     int each = f->w->each, i = wrap(f->w->local - f->column + each, each);

@@ -29,7 +29,7 @@ void mr_ration_recount(struct mr_peer *p)
     mr_connect.num_held += holds ? 1u : -1u;
     mr_stat_most(MR_STAT_RATIONED_MOST, mr_connect.num_held);
     if (!holds)
-        mr_connect.budget_ns = 0; /* somebody may wait for its place */
+        mr_connect.budget_ns = 0; /* a peer may wait for its place */
 }
 
 void mr_ration_want(struct mr_peer *p, uint8_t kinds)

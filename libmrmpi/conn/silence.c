@@ -43,7 +43,7 @@
 #include "libmrmpi/conn/reliable/loss.h"
 #include "libmrmpi/verbs/verbs.h"
 
-#define PAUSE_MAX_NS  64000000ull /* between two rounds, if nobody answers, */
+#define PAUSE_MAX_NS  64000000ull /* between two rounds without an answer, */
 #define PAUSE_LOST_NS 8000000ull  /* and while no subchannel is open */
 #define LOOKS_NUDGE   1           /* without progress, until the adapter is asked, */
 #define LOOKS_HELD    2           /* and the process, for a stuck link, */

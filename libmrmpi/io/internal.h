@@ -10,7 +10,7 @@
 enum mr_err mr_io_barrier(const struct mr_file *f);
 /* Each gives `bytes` bytes, and gets the bytes of all in the order of ranks. */
 enum mr_err mr_io_gather(const struct mr_file *f, const void *mine, void *all, size_t bytes);
-/* `to` of the root becomes everybody's. */
+/* `to` of the root becomes that of all ranks. */
 enum mr_err mr_io_tell(const struct mr_file *f, void *to, size_t bytes);
 /* Success if all members succeeded; else the own error, or the fact that another member has one. */
 enum mr_err mr_io_agree(const struct mr_file *f, enum mr_err err);

@@ -65,7 +65,7 @@ struct mr_file {
     struct mr_tiling view;
     struct mr_type *etype, *filetype;             /* in the form of the file */
     struct mr_type *given_etype, *given_filetype; /* in the form of memory, as the program knows them */
-    bool overlaps;        /* somebody's view shows bytes twice: all read by themselves, piece by piece */
+    bool overlaps;        /* a rank's view shows bytes twice: all read by themselves, piece by piece */
     uint64_t tile_pieces; /* stretches of a filetype */
     enum mr_datarep datarep;
     int64_t at;               /* the individual pointer */
@@ -86,7 +86,7 @@ void mr_io_finalize(void); /* closes files left open */
 void mr_file_default_hints(struct mr_file_hints *h);
 /*
  * Collective over c. `wrong`, here and in other collective functions: an error found by the caller in its arguments.
- * The caller takes part, so that nobody waits in vain; all fail, and nothing changes.
+ * The caller takes part, so that no rank waits in vain; all fail, and nothing changes.
  */
 enum mr_err mr_file_open(struct mr_comm *c, const char *name, unsigned amode, const struct mr_file_hints *hints,
                          struct mr_errhandler *errhandler, enum mr_err wrong, struct mr_file **out);

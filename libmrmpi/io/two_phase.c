@@ -237,8 +237,8 @@ static enum mr_err size_buffers(struct mr_io_phases *p)
 }
 
 /*
- * me: the number of this rank's aggregator, -1: none. Nobody goes on alone: a rank without memory says so before data
- * is sent.
+ * me: the number of this rank's aggregator, -1: none. No rank goes on alone: a rank without memory reports that before
+ * data is sent.
  */
 static enum mr_err one_round(struct mr_io_phases *p, int64_t round, int me)
 {
@@ -268,7 +268,7 @@ static int64_t round_up_to(int64_t n, int64_t unit)
     return (n + unit - 1) / unit * unit;
 }
 
-/* Divides the file among ranks. False: nobody wants anything. */
+/* Divides the file among ranks. False: no rank wants anything. */
 static bool divide(struct mr_io_phases *p, const struct mr_io_span *all)
 {
     int64_t from = INT64_MAX, to = 0, unit = p->f->hints.striping_unit;
@@ -309,7 +309,7 @@ static int64_t my_next_round(const struct mr_io_phases *p, int64_t round)
     return next;
 }
 
-/* Between distant data there may be millions of rounds that nobody needs. */
+/* Between distant data there may be millions of empty rounds. */
 static enum mr_err agree_next_round(const struct mr_io_phases *p, int64_t *round)
 {
     struct mr_type *number = &mr_type_basic[MR_BASIC_INT64_T];

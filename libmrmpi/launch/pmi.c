@@ -201,7 +201,7 @@ static int pmi_get(int rank, const char *key, void *buf, size_t cap, size_t *len
     return err ? err : leave(get_value(rank, key, buf, cap, len));
 }
 
-/* Nobody reads the connection between two questions, so its end is seen by looking. */
+/* The connection is not read between two questions, so its end is found by polling. */
 static int pmi_failed(void)
 {
     int err = atomic_load_explicit(&broken, memory_order_relaxed);

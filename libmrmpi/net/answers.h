@@ -15,7 +15,7 @@
 #define MR_ANSWERS_RESTS 4096u
 
 struct mr_answers {
-    bool ended;           /* a loan has, since the last answer, */
+    bool ended;           /* a zero-copy send has, since the last answer, */
     uint32_t arrived;     /* the number of arrived packets then */
     unsigned rest, rests; /* answers still to be copied; the number after the next wait */
 };

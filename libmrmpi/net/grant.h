@@ -31,7 +31,7 @@ struct mr_grants {
     uint64_t looked_ns;
     uint32_t arrived; /* packets, of all peers, then */
     unsigned met;     /* peers, then */
-    bool said;        /* somebody was told something */
+    bool said;        /* some peer was told */
     /* where reads are paced (pace.h): bytes of packets then, and parts that had been read */
     uint64_t bytes;
     unsigned parts;

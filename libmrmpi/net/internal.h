@@ -67,7 +67,7 @@ static inline struct mr_net_peer *mr_net_of(const struct mr_peer *p)
     return (struct mr_net_peer *)p;
 }
 
-/* Something has come, from anybody, since a packet went to this peer. */
+/* A packet has come, from any peer, since a packet went to this peer. */
 static inline bool mr_peer_answers(const struct mr_peer *p)
 {
     return p->arrived != mr_peers.arrived;

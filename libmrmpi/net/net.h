@@ -77,7 +77,7 @@ int mr_net_read(struct mr_vc *vc, void *buf, size_t size, struct mr_vc_part part
 
 /* ---- windows ----------------------------------------------------------------------------------------------------- */
 
-/* A word of a peer's memory on its way; its owner embeds it. */
+/* An atomic in a peer's memory under way; its owner embeds it. */
 struct mr_vc_atomic {
     struct mr_atomic atomic;
     struct mr_vc_move move; /* done: the error is -EIO if it may have been done, or not, and never will be any more */

@@ -23,7 +23,7 @@ static bool started(const struct mr_rndv *r)
            r->state == MR_RNDV_DRAINING || r->state == MR_RNDV_LANDING || r->state == MR_RNDV_QUEUED;
 }
 
-/* Nothing of ours is under way. Offers that nobody has accepted (an error of the program) are not waited for. */
+/* Nothing of ours is under way. Offers not accepted by a receive (an error of the program) are not waited for. */
 static bool quiet(void *arg)
 {
     if (!mr_vc_drained() || mr_pt2pt.holding)
@@ -83,7 +83,7 @@ static void await_peer(struct mr_request *req)
     }
 }
 
-/* Every rank hears, directly or not, of every other: nobody goes on before all have come. True if any said true. */
+/* Every rank hears, directly or not, of every other: no rank goes on before all have come. True if any said true. */
 static bool meet_all_ranks(bool any)
 {
     int size = mr_comm_world->size, rank = mr_comm_world->rank;

@@ -37,7 +37,7 @@ void mr_parts_fail_peer(struct mr_vc *vc);
 /* ---- send.c ---- */
 int mr_send_progress(void); /* starts held sends for which there is room now; returns their number */
 /* ---- cancel.c ---- */
-bool mr_cancel_recall(struct mr_request *req); /* asks for an eager message back. False: there is nobody to ask */
+bool mr_cancel_recall(struct mr_request *req); /* asks for an eager message back. False: there is no rank to ask */
 void mr_cancel_asked(struct mr_vc *vc, const struct mr_hdr *hdr); /* CANCEL */
 void mr_cancel_done(struct mr_vc *vc, const struct mr_hdr *hdr);  /* CANCELLED */
 

@@ -30,7 +30,7 @@ int mr_pt2pt_init(void); /* opens the rails too: mr_vc_init */
  */
 void mr_pt2pt_end_together(void);
 void mr_pt2pt_finalize(void); /* afterwards nothing is under way */
-/* Waits until nothing of this process is under way to others; offers that nobody has accepted are not waited for. */
+/* Waits until nothing of this process is under way to others; offers not accepted by a receive are not waited for. */
 void mr_pt2pt_quiesce(void);
 
 /* ---- progress (progress/progress.c) ------------------------------------------------------------------------------ */
@@ -106,7 +106,7 @@ struct mr_request {
     bool waited : 1;        /* a blocking send's */
     bool in_burst : 1;      /* a send counted in burst.h */
     bool crowded : 1;       /* a schedule's send: eager messages as this one delay each other */
-    bool given_up : 1;      /* nobody waits for it any more: mr_recv_give_up */
+    bool given_up : 1;      /* no longer waited for: mr_recv_give_up */
     uint8_t nth;            /* of a schedule's messages (mr_isend_nth); 0: it has no number */
     struct mr_status status;
     struct mr_comm *comm;

@@ -79,7 +79,7 @@ void mr_results_finalize(void);
 void mr_lock_ask(struct mr_rma_peer *p, const struct mr_hdr *asked);
 void mr_lock_release(struct mr_rma_peer *p);
 void mr_lock_forget(struct mr_rma_peer *p); /* the peer is lost */
-void mr_lock_end(struct mr_win *w);         /* nobody waits any more */
+void mr_lock_end(struct mr_win *w);         /* no waiters any more */
 void mr_lock_init(void);
 int mr_lock_serve_all(void); /* waiting processes; number of locks given */
 /* The peer wants to take our lock by our adapter; and: the peer does not know the state of its words there. */

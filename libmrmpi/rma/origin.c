@@ -305,7 +305,7 @@ static inline const struct mr_win_target *plain_target(const struct mr_win *w, i
     return t;
 }
 
-/* A word often goes alone. */
+/* A short put often goes alone. */
 static inline void copy_away(void *to, const void *from, size_t bytes)
 {
     if (bytes == sizeof(uint64_t))
@@ -437,7 +437,7 @@ static inline bool are_apart(const void *a, const void *b, size_t bytes)
     return (uintptr_t)a - (uintptr_t)b + bytes - 1 >= 2 * bytes - 1;
 }
 
-/* The loops of the operation may have them where they are, and nobody waits long for the mutex. */
+/* The operation's loops may use them in place, and the mutex is not held for long. */
 static inline bool updates_in_place(const char *mem, const void *in, const void *result, size_t bytes,
                                     const struct mr_type *t, const struct mr_op *op)
 {

@@ -105,10 +105,10 @@ struct mr_win_state {
     unsigned num_locked;           /* by mr_win_lock */
     unsigned answering;            /* long operations of others under way in our memory */
     struct mr_rma_mutex mutex;     /* of this process's part, where no memory is shared */
-    struct mr_rma_mutex *guard;    /* the same with slots; NULL: nobody has asked for slots */
+    struct mr_rma_mutex *guard;    /* the same with slots; NULL: no process has asked for slots */
     struct mr_region *lock_region; /* the lock, in reach of adapters, */
     struct mr_remote lock_keys;    /* and its keys; none: not reachable by adapters */
-    bool lock_told;                /* somebody has asked */
+    bool lock_told;                /* a process has asked */
     struct mr_lock_waiter *waiters, **waiters_end;
     struct mr_win_state *next_waiting; /* in the list of windows polled for their waiters */
     bool looked_at;                    /* in the list */

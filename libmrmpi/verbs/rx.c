@@ -24,7 +24,7 @@
 #define REPOST_LEAST 4  /* at least */
 #define STREAM       2  /* waiting batches that prove a stream */
 
-/* Of a queue's buffers at most so many in 16 are lent. */
+/* Of a queue's buffers at most this number in 16 are lent. */
 static const unsigned lent_most[] = {[MR_LENT_UNTIL_TURN] = 8, [MR_LENT_UNTIL_RECEIVED] = 4};
 
 struct rx_buf {
@@ -194,8 +194,8 @@ static int post_batch(struct mr_rx *rx)
 }
 
 /*
- * A batch waits until there is time (mr_rx_repost). With as many as STREAM of them packets come as a stream, as far as
- * anybody can tell: nobody waits for an answer to each, and the first batch is posted.
+ * A batch waits until there is time (mr_rx_repost). STREAM batches prove a stream of packets, as far as can be known:
+ * then there are no waits for an answer to each, and the first batch is posted.
  */
 static __attribute__((noinline)) void repost_soon(struct mr_rx *rx)
 {

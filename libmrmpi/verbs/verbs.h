@@ -94,7 +94,7 @@ struct mr_wc {
     int error;                /* 0 or negative errno */
     bool flushed;             /* the error follows from an earlier error */
     const char *status;       /* text of an error */
-    const struct ibv_wc *raw; /* for the files of this room */
+    const struct ibv_wc *raw; /* for the files of this folder */
 };
 
 struct mr_wr {
@@ -321,7 +321,7 @@ struct mr_verbs_handlers {
     uint16_t (*pkey)(const char *device, int port);
 };
 
-/* rejects: may be NULL; says that somebody (fabricd) does not want this port used. */
+/* rejects: may be NULL; true if the port should not be used (fabricd). */
 typedef bool mr_rail_reject(const char *device, int port, void *arg);
 
 /*
@@ -787,7 +787,7 @@ struct mr_packet_slab;
 
 /* Memory of a packet's payload elsewhere than behind its header. */
 struct mr_zsend_from {
-    const struct mr_memory *memory; /* NULL: there is no loan */
+    const struct mr_memory *memory; /* NULL: copied */
     const void *from;               /* NULL: adapters may still read it, but the payload is behind the header now */
     void *zsender;
 };
@@ -808,7 +808,7 @@ struct mr_packet {
     bool dropped;     /* to be freed when tx has come back */
 };
 
-/* Behind each packet there is room for so many bytes: an ACK, and the head of each of its parts (assembly.h). */
+/* Room behind each packet, in bytes: for an ACK, and the header of each of its parts (assembly.h). */
 #define MR_PACKET_SPARE 32
 
 /* packet_max: header and payload of the longest. So many rails are in use. 0 or negative errno. */
@@ -930,7 +930,7 @@ struct mr_link_part {
     uint64_t len, raddr;
     uint32_t lkey, rkey;
     const uint32_t *imm; /* write: the peer gets a notification; NULL: no notification */
-    bool wakes;          /* needs a completion when done, even if nobody waits */
+    bool wakes;          /* needs a completion when done, even without a waiter */
 };
 
 /* Short writes to one region; data longer than qp.max_inline is in memory with this lkey. */

@@ -73,7 +73,7 @@ static bool parse_run_options(int argc, char **args, struct options *o)
            (!o->trace || (o->trace_fd = trace_open(o->trace)) >= 0);
 }
 
-/* A name that nobody can guess or has taken; the directory itself is made by the supervisor. */
+/* An unguessable, unused name; the supervisor makes the directory itself. */
 static bool choose_dir(char *dir, size_t size)
 {
     const char *base = getenv("XDG_RUNTIME_DIR");

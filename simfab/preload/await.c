@@ -12,7 +12,7 @@
 #define ASK_MAX 1000u
 
 static struct seat {
-    const void *what; /* NULL: nobody sits here */
+    const void *what; /* NULL: a free seat */
     uint64_t order;   /* order of arrival */
     uint32_t called;
 } seats[SF_ACTORS_MAX];

@@ -102,7 +102,7 @@ SFP_EXPORT int pthread_barrier_destroy(pthread_barrier_t *barrier)
     return SFP_REAL(pthread_barrier_destroy)(barrier);
 }
 
-/* This thread is there, in round *round. NULL: it is the C library's. *last: nobody is missing any more. */
+/* This thread has arrived, in round round. NULL: the C library's barrier. last: all threads have arrived. */
 static struct barrier *enter_barrier(const pthread_barrier_t *id, uint32_t *round, bool *last)
 {
     struct barrier *b;

@@ -27,7 +27,7 @@ uint64_t sfp_clock_mine(void);
 
 /* ---- clock.c */
 
-/* Somebody is about to learn something by way of this descriptor. */
+/* Another process is about to learn something through this descriptor. */
 void sfp_clock_settle(int fd);
 /* This thread's time in ps, without the cost of a reading. */
 uint64_t sfp_clock_peek(void);

@@ -220,7 +220,7 @@ void sfp_thread_after_fork(void);
  * before each sfp_await whether the wait is over. False from begin: wait in the kernel.
  */
 bool sfp_await_begin(const void *what);
-/* LATE: it is until_ps; ALONE: there is nobody to wait for any more. */
+/* LATE: the time is until_ps; ALONE: there is no thread left to wait for. */
 enum sfp_awaited { SFP_CALLED, SFP_NOT_CALLED, SFP_INTERRUPTED, SFP_LATE, SFP_ALONE };
 /* helpers: threads that are no actors may call. until_ps: in virtual time, 0 without limit. */
 enum sfp_awaited sfp_await(bool helpers, uint64_t until_ps);

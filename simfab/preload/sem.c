@@ -25,7 +25,7 @@ static void note_poster(const sem_t *sem)
     sfp_callers_note(sem);
 }
 
-/* Of a semaphore that nobody has posted yet, the posters of the others tell. */
+/* For a semaphore without a post so far, the posters of the others decide. */
 static bool helpers_post(const sem_t *sem)
 {
     enum sfp_callers callers = sfp_callers_of(sem);

@@ -365,7 +365,7 @@ SFP_EXPORT int close(int fd)
     return SFP_REAL(close)(fd);
 }
 
-/* Setting a timer forgets the endings that nobody has read. */
+/* Setting a timer drops unread endings. */
 static void forget_endings(int fd)
 {
     struct pollfd p = {.fd = fd, .events = POLLIN};

@@ -90,7 +90,7 @@ SFP_EXPORT int ibv_resize_cq(struct ibv_cq *ibcq, int cqe)
 
     if (cqe <= 0 || cq->generation != sfp_generation)
         return EINVAL;
-    pthread_mutex_lock(&cq->lock); /* nobody consumes while the engine moves the entries */
+    pthread_mutex_lock(&cq->lock); /* no consumer runs while the engine moves the entries */
     err = sfp_call(SF_OP_RESIZE_CQ, req, sizeof req, &rep, sizeof rep, NULL, NULL);
     if (!err)
         err = place_ring(cq, &rep);

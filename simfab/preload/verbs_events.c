@@ -137,7 +137,7 @@ SFP_EXPORT int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq 
     struct sf_cq_event ev;
     struct sfp_cq *c;
 
-    do { /* an event of a queue that was destroyed meanwhile is nobody's */
+    do { /* an event of a queue that was destroyed meanwhile has no receiver */
         if (sfp_read_record(channel->fd, &ev, sizeof ev))
             return -1;
         catch_up_to(ev.t_ps);

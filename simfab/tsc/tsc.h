@@ -18,7 +18,7 @@
 
 struct sft_report {
     uint32_t patched; /* instructions patched */
-    uint32_t refused; /* the kernel let nobody write there: they read the real counter */
+    uint32_t refused; /* the kernel refused to write there: they read the real counter */
 };
 
 /*

@@ -310,7 +310,7 @@ static void receive_rep(struct mr_cm_conn *c, const struct mr_cm_msg *m)
         c->ops->transmit(c, &rtu, 0);
         return;
     }
-    if (!c->initiator || m->id != c->id) { /* an earlier handshake: nobody will answer */
+    if (!c->initiator || m->id != c->id) { /* an earlier handshake: no answer will come */
         conn_reject(c, m->id, true, MR_CM_OTHER, 0);
         return;
     }

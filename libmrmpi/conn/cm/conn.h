@@ -91,7 +91,7 @@ bool mr_cm_is_late(const struct mr_cm_conn *c, const struct mr_cm_msg *msg);
 void mr_cm_repeat(struct mr_cm_conn *c);
 /* A packet of the peer came through the queue pairs: it is connected. */
 void mr_cm_traffic(struct mr_cm_conn *c);
-/* Our request, if one is under way, is given up, and nobody is told. */
+/* Gives up our request, if one is under way, without telling the peer. */
 void mr_cm_abandon(struct mr_cm_conn *c);
 /* The same of an answer of ours: its way is dead, and others live. */
 void mr_cm_abandon_answer(struct mr_cm_conn *c);

@@ -86,7 +86,7 @@ void mr_sub_set_up(struct mr_sub *sub, bool up);
 void mr_subs_change_epoch(struct mr_peer *p, uint8_t epoch);
 /* Chooses the subchannels for packets: those of the preferred kind among the open ones. */
 void mr_sub_prefer(struct mr_peer *p);
-void mr_sub_renew_fast(struct mr_peer *p); /* mr_peer.fast and .straight; mr_sub_prefer does that, too */
+void mr_sub_renew_fast(struct mr_peer *p); /* mr_peer.fast and .fast_link; mr_sub_prefer does that, too */
 
 /* Kind, parity and copy in one byte, as messages name them. */
 static inline uint8_t mr_sub_kind(const struct mr_sub *sub)

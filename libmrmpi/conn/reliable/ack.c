@@ -115,7 +115,7 @@ struct mr_ack_msg mr_ack_take(struct mr_ack *a, uint64_t now_ns)
     a->hasty_ns = now_ns + a->delay_ns / MR_ACK_APART;
     a->due_ns = UINT64_MAX;
     if (furthest_ahead(a) > MR_ACK_WORD)
-        a->due_ns = now_ns + a->delay_ns; /* has come, but the ACK has no room to say so */
+        a->due_ns = now_ns + a->delay_ns; /* has come, but the ACK has no room for it */
     return ack;
 }
 

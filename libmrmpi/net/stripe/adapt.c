@@ -34,7 +34,7 @@ void mr_adapt_started(struct mr_adapt *a, unsigned sub, bool cut, uint64_t now_n
     f->cut |= cut;
 }
 
-/* A run is over: its rate is a sample, and whoever is still under way begins the next. */
+/* A run is over: its rate is a sample, and stripes still under way begin the next. */
 static void end_run(const struct mr_adapt *a, struct mr_adapt_flow *f, uint64_t now_ns)
 {
     uint64_t took = now_ns > f->since_ns ? now_ns - f->since_ns : 1;

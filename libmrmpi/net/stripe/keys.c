@@ -16,7 +16,7 @@
 #include "libmrmpi/net/stripe/wlist.h"
 #include "libmrmpi/verbs/verbs.h"
 
-#define FIRST_USES 4 /* of a buffer: message and tail, or messages to some */
+#define FIRST_USES 4 /* of a buffer: message and bounce buffer, or messages to several ranks */
 
 uint32_t mr_stripe_excluded(const struct mr_peer *p)
 {

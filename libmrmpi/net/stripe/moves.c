@@ -59,7 +59,7 @@ static void shorten_steps(struct mr_stripe_op *s)
 /* Over another subchannel. Tracked: the rest of this round; the peer asks for the remainder. */
 static void restart_stripe(struct mr_stripe_op *s)
 {
-    if (s->transfer->refused || s->transfer->atomic) { /* a word that may have been changed is not changed again */
+    if (s->transfer->refused || s->transfer->atomic) { /* an atomic that may have been executed is not repeated */
         s->state = MR_STRIPE_REFUSED;
         mr_bulk_of(s->transfer->peer)->num_refused++;
         return;

@@ -125,7 +125,7 @@ struct mr_transfer {
     unsigned char *local; /* only read from unless the transfer is a read */
     struct mr_remote remote;
     void *cookie;
-    struct mr_vc_move *move;        /* a window's: nobody there is told; NULL: a message, or */
+    struct mr_vc_move *move;        /* a window's: the peer is not told; NULL: a message, or */
     const struct mr_atomic *atomic; /* of a move: one word is changed, once, over its subchannel only */
     struct mr_wlist *list;          /* short writes to a window (wlist.h) */
     struct mr_track *track;         /* track.h; NULL: the adapter's completions confirm the landing */

@@ -61,7 +61,7 @@ static inline bool mr_net_writer_add(struct mr_net_writer *w, uint64_t at, const
         *last = (struct mr_short_write){.addr = addr, .data = w->to, .len = (uint32_t)len};
     }
     w->end = addr + len;
-    if (len == sizeof(uint64_t)) /* a word often goes alone */
+    if (len == sizeof(uint64_t)) /* a short write often goes alone */
         memcpy(w->to, data, sizeof(uint64_t));
     else
         memcpy(w->to, data, len);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* prefixes and tails by arithmetic: see batch.h. */
+/* Prefixes and bounce buffers by arithmetic: see batch.h. */
 #include "libmrmpi/p2p/choice/batch.h"
 
 static uint64_t least_bytes(uint64_t a, uint64_t b)

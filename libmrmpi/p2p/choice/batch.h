@@ -19,10 +19,10 @@
 #include <stdint.h>
 
 #define MR_BATCH_GAP_NS    3000u   /* from a FIN to the next offer, or from an offer to its data */
-#define MR_BATCH_LEAST     16384u  /* of a prefix, and of a tail; slow rails carry less in the gap; */
+#define MR_BATCH_LEAST     16384u  /* of a prefix, and of a bounce buffer; slow rails carry less in the gap; */
 #define MR_BATCH_MOST      131072u /* this takes copying 13 us */
 #define MR_BATCH_COPY_MBPS 10000u  /* a processor's copies */
-#define MR_BATCH_GRAIN     4096u   /* a shorter head or tail is not worth its request */
+#define MR_BATCH_GRAIN     4096u   /* a shorter prefix or bounce buffer is not worth its request */
 #define MR_BATCH_WHOLE     8u      /* on several rails, times the part that one rail carries alone */
 #define MR_BATCH_ALIKE     2u      /* consecutive batches equal to the one before them */
 

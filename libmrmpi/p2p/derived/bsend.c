@@ -161,7 +161,7 @@ static enum mr_err no_room(const struct mr_bsend *b, size_t len)
     return b && b->given.automatic ? MR_ERR_NO_MEM : MR_ERR_BUFFER;
 }
 
-/* *message, unless message is NULL: the message itself, for the caller to put (NULL to nobody). */
+/* *message, unless message is NULL: the message itself, for the caller to put (NULL: to MPI_PROC_NULL). */
 static enum mr_err send_buffered(const void *buf, size_t count, struct mr_type *type, int dest, int tag,
                                  struct mr_comm *comm, uint32_t ctx, struct mr_request **message)
 {

@@ -403,7 +403,7 @@ static void forget_part(struct mr_part *p)
         sched_yield();
 }
 
-/* Nobody sends greetings any more. */
+/* No more greetings will be sent. */
 void mr_part_finalize(void)
 {
     while (forgotten) {

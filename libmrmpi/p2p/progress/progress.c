@@ -22,7 +22,7 @@
 /* With more ranks than cores: idle looks before the first yield, and yields before sleeping. */
 #define CROWDED_SPINS  4
 #define CROWDED_YIELDS 4
-/* A sleeper wakes by itself after so long, at first and at most. With a network, nobody rings for its packets. */
+/* A sleeper wakes by itself after this time, at first and at most. With a network, no ring announces its packets. */
 #define SLEEP_US      1000
 #define SLEEP_MOST_US 50000
 #define SLEEP_NET_US  50
@@ -55,7 +55,7 @@ struct idle {
     unsigned rounds;
     uint64_t since_ns;
     bool spun;  /* long enough: yield from now on */
-    bool lent;  /* a yield was of use to somebody */
+    bool lent;  /* another program used the yielded core */
     bool dozes; /* peers ring */
     uint32_t sleep_us;
 };
@@ -211,7 +211,7 @@ static void idle_crowded(struct idle *idle, bool (*done)(void *arg), void *arg)
         sched_yield();
 }
 
-/* Somebody else ran on our core meanwhile if it took long. */
+/* Another program ran on our core meanwhile if it took long. */
 static void lend_core(struct idle *idle, uint64_t before)
 {
     uint64_t now, took;

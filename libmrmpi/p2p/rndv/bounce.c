@@ -75,7 +75,7 @@ bool mr_bounce_offer(struct mr_rndv *r, size_t tail, struct mr_remote *out)
     struct mr_stream *s = mr_flow_of(r->vc)->stream;
     struct mr_bounce *b = s->bounce;
 
-    if (!b || tail > BOUNCE_SIZE - b->used) /* the tails of the batch before may be on their way still */
+    if (!b || tail > BOUNCE_SIZE - b->used) /* the copies of the batch before may still be on their way */
         b = idle_bounce(r->vc);
     if (!b)
         return false;

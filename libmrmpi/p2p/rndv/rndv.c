@@ -81,7 +81,7 @@ enum mr_err mr_rndv_offer(struct mr_request *req, struct mr_vc *vc, struct mr_hd
 {
     unsigned caps = req->type->contiguous && in_place ? mr_vc_caps(vc, hdr->len) : 0;
     struct mr_rndv *r = mr_rndv_new(req, vc, MR_RNDV_OFFERED);
-    struct mr_remote remote[2]; /* the message, and its tail */
+    struct mr_remote remote[2]; /* the message, and its bounce buffer */
     unsigned num = 0;
     uint64_t rreq;
     int err;

@@ -27,7 +27,7 @@ struct mr_stream {
     struct mr_rndv *offers; /* and offers that it may still announce */
     unsigned vain, rest; /* consecutive announcements not heeded by the peer; announcements left out until the next */
     int announces;       /* eager messages are announced, too, if above 0: below, until this number of further ones */
-    struct mr_bounce *bounce; /* of the latest tails, if some of them are under way (bounce.c) */
+    struct mr_bounce *bounce; /* of the last copies, if some of them are under way (bounce.c) */
     /* The prefix that is coming (prefix.c): `at` of its `len` bytes have. */
     uint64_t sreq;            /* the sender's id of its message */
     uint32_t at, len;         /* equal: none is coming */

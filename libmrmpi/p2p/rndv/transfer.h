@@ -39,7 +39,7 @@ struct mr_rndv {
     uint64_t tail;                /* receiver: the bytes from here to total have been read already */
     uint64_t data_seen;           /* receiver, shared: the stream's count of DATA packets when it last changed, ... */
     uint64_t silent_ns;           /* ... and since when it is silent; 0: unknown */
-    uint32_t prefix, prefix_left; /* bytes in HEAD packets; receiver: the part that has not come yet */
+    uint32_t prefix, prefix_left; /* bytes in PREFIX packets; receiver: the part that has not come yet */
     struct mr_read {
         struct mr_rndv *of;
         bool open;

@@ -313,7 +313,7 @@ void mr_far_cleared(struct mr_far *f)
     advance_taker(f, false);
 }
 
-/* The question has been withdrawn meanwhile: nobody is to wait until the process there polls at that. */
+/* The question has been withdrawn meanwhile: no process is to wait until the process there polls. */
 static void refuse_loan(struct mr_far *f)
 {
     f->given = f->serial;

@@ -28,10 +28,10 @@ struct mr_taker {
     bool gives_alone, gives_lent; /* ... the owner, the slot, or the loan; under way */
     bool refuses;                 /* a loan came after the request was dropped: to be returned, too */
     bool lost, clearing;          /* an outcome is not known; the process there has been asked to clear it */
-    bool polls;                   /* taken at the last attempt: reads until the lock is free, and disturbs nobody */
+    bool polls;                   /* taken at the last attempt: reads until the lock is free, and disturbs no process */
     uint8_t keeps;                /* the owner, with this number of reads left to find out whether it is alone */
     bool hints, unhints;          /* with the next read: tells others that it waits; it has left the lock to others */
-    bool again;                   /* held before, and by nobody else since, as far as known */
+    bool again;                   /* held before, and by no other process since, as far as known */
     unsigned tries;               /* in vain, since the beginning */
 };
 

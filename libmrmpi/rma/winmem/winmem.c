@@ -25,7 +25,7 @@ struct mr_winmem {
 
 /* ---- one process at a time --------------------------------------------------------------------------------------- */
 
-/* Between two questions whether the holder lives: it holds the word for as long as a packet takes to be added. */
+/* Between two checks whether the holder lives: it holds the lock for as long as a packet takes to be added. */
 #define PATIENCE_NS 1000000
 
 void mr_winmem_take(uint32_t *word)

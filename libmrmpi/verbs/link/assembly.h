@@ -9,9 +9,7 @@
 
 #define MR_ASSEMBLIES_MAX 64 /* packets with some arrived parts; the packet touched least recently goes */
 
-/*
- * Writes the head of each part of the packet of size bytes at data, which begins with the header of base/wire.h.
- */
+/* Writes the header of each part of the packet of size bytes at data, which begins with the header of base/wire.h. */
 void mr_part_head(const void *data, uint32_t size, void *out);
 /*
  * The length of all parts of a packet but the last, at most most bytes: its last tail bytes, an ACK

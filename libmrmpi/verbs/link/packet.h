@@ -12,7 +12,7 @@ struct mr_packet *mr_packet_blank(void);
  * of its end.
  */
 struct mr_zsend_from mr_packet_take_zsend(struct mr_packet *p, bool kept);
-/* Its 16 bytes for the heads of parts. */
+/* Its 16 bytes for the headers of parts. */
 void *mr_packet_part_head(const struct mr_packet *p);
 /*
  * The device of this queue pair is gone: requests posted there never come back, and count as returned. link: only

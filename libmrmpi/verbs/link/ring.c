@@ -34,7 +34,7 @@ struct mr_ring_link {
     struct mr_link *link;
     /* from the peer */
     struct mr_slots_in in;
-    const uint32_t *head; /* NULL: tails tell */
+    const uint32_t *head; /* NULL: the tails are used */
     enum state state;
     uint32_t end;
     struct mr_memory slots_memory;

@@ -65,7 +65,7 @@ struct sim {
     uint64_t epoch_ns, mono_epoch_ns;
     uint64_t started_mono_ns;
     uint64_t stuck_since_ns, stuck_looked_ns; /* real time: since when time waits for running actors; stuck.c */
-    uint64_t rests;                           /* how often nobody ran */
+    uint64_t rests;                           /* times without a running actor */
     uint64_t busy_ns;                         /* real time spent on events */
     uint32_t port_events;                     /* changes of ports, as processes are told */
     uint64_t published_ps;                    /* the time last published to processes */

@@ -72,7 +72,7 @@ struct server {
 static struct source *watch_fd(struct server *v, enum source_kind kind, int fd)
 {
     struct source *src = xcalloc(1, sizeof *src);
-    /* every ring of a bell is an edge: nobody has to read it */
+    /* every ring of a bell is an edge: the bell need not be read */
     struct epoll_event ev = {.events = kind == SRC_BELL ? EPOLLIN | EPOLLET : EPOLLIN, .data.ptr = src};
 
     src->kind = kind;
@@ -501,7 +501,7 @@ static void serve_query(struct server *v, struct source *src)
     text_free(&t);
 }
 
-/* Somebody writes into the file node_desc of an adapter. */
+/* A program writes into the file node_desc of an adapter. */
 static void serve_description(struct server *v, struct source *src)
 {
     ssize_t n = recv(src->fd, v->in, sizeof v->in - 1, MSG_DONTWAIT);

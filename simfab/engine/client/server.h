@@ -16,7 +16,7 @@ struct server;
 
 struct server *server_open(struct sim *s, const char *dir); /* NULL: logged */
 void server_turn(struct server *v);                         /* waits for the next events and serves them */
-bool server_has_input(const struct server *v);              /* somebody has asked, or rung, and was not yet served */
+bool server_has_input(const struct server *v);              /* a request or a ring has not been served yet */
 void server_close(struct server *v);
 void server_detach(struct proc *p); /* the process is gone, or has to go */
 

@@ -12,7 +12,7 @@ void look_init(struct host_time *h);
 /* An actor of the host has run until `from`: the other actors are to look at memory that the actor may have written. */
 void look_later(struct host_time *h, uint64_t from);
 void look_restless(struct sim *s);
-/* Nothing can happen any more by itself. How long to wait until the next look, in us; -1: somebody looks now. */
+/* Nothing can happen any more by itself. Returns the time until the next look, in us; -1: an actor looks now. */
 int64_t look_at_world(struct sim *s);
 bool look_free_is_over(const struct sched *sc);
 void look_free_end(struct sim *s);

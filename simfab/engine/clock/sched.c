@@ -96,7 +96,7 @@ static void settle(struct sim *s)
 }
 
 /*
- * While the kernel was asked somebody may have come back, and may even wait again: for something else, or for our
+ * While the kernel was asked an actor may have returned, and may even wait again: for something else, or for our
  * answer.
  */
 static bool somebody_came(struct sim *s)

@@ -33,7 +33,7 @@ struct stuck_sample {
 /* Pure: adds the time since the last sample. True: the thread is to be named. *calls: it has called since then. */
 bool stuck_add(struct stuck *t, uint64_t since_ns, const struct stuck_sample *now, bool *calls);
 
-/* Time has moved, or there is nobody to wait for. */
+/* Time has moved, or no actor is waited for. */
 void stuck_moved(struct sim *s);
 /* Called now and then while time waits for running actors: names the threads that stop time, less and less often. */
 void stuck_look(struct sim *s, uint64_t now_ns);

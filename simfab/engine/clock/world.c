@@ -19,8 +19,9 @@
 #include "simfab/engine/clock/watch.h"
 #include "simfab/proto.h"
 
-#define ANCESTORS_MAX 8u           /* from a process up to its launcher */
-#define BUSY_NS       100000000ull /* of processor time, or of a wait for a disk: it is not about to wake anybody; */
+#define ANCESTORS_MAX 8u /* from a process up to its launcher */
+/* Processor time, or wait for a disk, after which a thread is not about to wake an actor; */
+#define BUSY_NS 100000000ull
 /* the same, after a thread was just found to exceed the limit, until all have been at rest */
 #define BUSY_AGAIN_NS 5000000ull
 /* processor time within which a started process attaches, if at all */
@@ -40,7 +41,7 @@ struct world {
     bool disk;                  /* waits for a disk, and will run */
     pid_t *announced;           /* processes started by `simfab exec`, not attached, alive at the last check */
     uint32_t num_announced, announced_cap;
-    uint64_t starts_since_ns;  /* somebody among them has been busy since, but for waits for a processor; 0: nobody */
+    uint64_t starts_since_ns;  /* a thread among them has been busy since, waits for a processor excluded; 0: none */
     uint32_t starts_tid;       /* the starting thread at the last check */
     uint64_t starts_queued_ns; /* and its wait for a processor so far */
     struct {
@@ -48,7 +49,7 @@ struct world {
         uint64_t ran_ns, at_ns; /* its processor time, and the real time, when last seen */
         uint64_t since_ns, used_ns;
         uint64_t runs; /* of actors by then: if there have been more it is another wait */
-        bool proved;   /* somebody has been busy for long, and not all have been at rest since */
+        bool proved;   /* a thread has been busy for long, and not all have been at rest since */
     } last;
 };
 
@@ -304,7 +305,7 @@ bool world_somebody_starts(struct world *w, struct sim *s)
     return now <= w->starts_since_ns + STARVED_NS;
 }
 
-/* ---- everybody concerned --------------------------------------------------------------------------------------- */
+/* ---- all processes concerned ------------------------------------------------------------------------------------- */
 
 static bool somebody_is_away(const struct proc *p)
 {

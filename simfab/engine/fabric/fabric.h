@@ -157,7 +157,7 @@ struct fabric {
     uint32_t num_hosts;
     uint64_t generation;             /* goes up with every change of any table, LID or link */
     uint64_t management_ns;          /* real time when a program last sent a management datagram */
-    const struct fabric_upcalls *up; /* NULL: nobody wants to hear of changes */
+    const struct fabric_upcalls *up; /* NULL: no listener for changes */
     struct sim *sim;
 };
 

@@ -94,7 +94,7 @@ void faults_fini(struct sim *s);
 /* Does the command in the line. The answer is in t; false: refused, with the reason in t. */
 bool fault_command(struct sim *s, const char *line, struct text *t);
 
-/* While the subnet manager deals with the last fault: true, and nobody may move time. */
+/* While the subnet manager deals with the last fault: true, and time must not move. */
 bool faults_hold_time(struct sim *s);
 
 /* fault_host.c: kill whoever is on the host, at once and without notice. */

@@ -180,7 +180,7 @@ void cq_moderate(struct cq *cq, uint32_t count, uint32_t period_us)
         notify(cq, sim_now(cq->obj.proc->sim));
 }
 
-/* The newest completions become visible. If all have been taken already, nobody waits for them. */
+/* The newest completions become visible. If all have been taken already, no actor waits for them. */
 static void cq_visible(void *obj, uint64_t arg)
 {
     struct sim *s = obj;

@@ -39,7 +39,7 @@ static uint32_t free_slot(struct hca *h)
     h->mr_table_size = i ? 2 * i : 64;
     h->mr_table = xrealloc(h->mr_table, h->mr_table_size * sizeof *h->mr_table);
     memset(h->mr_table + i, 0, (h->mr_table_size - i) * sizeof *h->mr_table);
-    return i ? i : 1; /* key 0 belongs to nobody */
+    return i ? i : 1; /* key 0 has no owner */
 }
 
 struct mr *mr_add_key(struct pd *pd, int *err)
@@ -235,10 +235,7 @@ static bool other_thread(struct proc *p)
     return tid;
 }
 
-/*
- * As many bytes as go at once; -1 with errno. A number that the first thread does not have may be somebody else's by
- * now.
- */
+/* As many bytes as go at once; -1 with errno. Memory outside the first thread may belong to another process by now. */
 static ssize_t reach(struct proc *p, const struct iovec *here, const struct iovec *remote, unsigned n, bool read)
 {
     for (int i = 0; i < THREADS_TRIED; i++) {

@@ -571,7 +571,7 @@ void rc_handle_response(struct qp *qp, struct packet *p)
     if (qp->state != IBV_QPS_RTS && qp->state != IBV_QPS_SQD)
         return;
     if (psn_diff(p->psn, qp->req.next_psn) >= 0 || !outstanding(qp))
-        return; /* nobody asked */
+        return; /* not requested */
     complete = acknowledged(qp, p->op == PKT_ACK ? p->psn : p->psn - 1);
     if (qp->state == IBV_QPS_ERR)
         return;

@@ -380,7 +380,7 @@ static void take_request(struct qp *qp, struct packet *p)
         break;
     case TAKE_NO_MEMORY:
         if (qp->obj.proc->dead)
-            break; /* nobody is left to answer */
+            break; /* no requester is left for an answer */
         if (r->message_op == PKT_WRITE)
             refuse_request(qp, p, NAK_REMOTE_ACCESS, IBV_WC_SUCCESS);
         else

@@ -20,7 +20,7 @@ struct umad_in;
 
 struct mad {
     struct fabric *f;
-    /* A datagram has come to the end of its way, by the port ingress (mad.c). False: nobody takes it. */
+    /* A datagram has come to the end of its route, by the port ingress (mad.c). False: no agent takes it. */
     bool (*deliver)(struct port *at, const struct port *ingress, const struct mad_packet *pkt);
     int epfd, timerfd;
     struct timer timers; /* list head */
