@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# What a flood costs in memory: FLOOD_COUNT (100000) MPI_Sends of 4 KiB to a rank that receives them later (bench/flood.c),
-# under mrmpi and Debian's MPICH, between two simulated hosts (model hdr, one rail) and inside this host. By how much the
-# peak of each process's memory grows, in MiB; ratio > 1: mrmpi takes less, of sender and receiver together. The receiver
-# is away (outside MPI), or probes for something else, so that the library takes in what arrives. MPICH on the simulated
-# hosts takes minutes; FLOOD_SECONDS (900) and 4 GiB of addresses beyond what the messages take are its bounds.
+# The memory cost of a flood: FLOOD_COUNT (100000) MPI_Sends of 4 KiB to a rank that receives them later
+# (bench/flood.c), under mrmpi and Debian's MPICH, between two simulated hosts (model hdr, one rail) and inside this
+# host. The growth of the peak of each process's memory, in MiB; ratio > 1: mrmpi takes less, of sender and receiver
+# together. The receiver is away (outside MPI), or probes for another message, so that the library takes in arrivals.
+# MPICH on the simulated hosts takes minutes; FLOOD_SECONDS (900) and 4 GiB of addresses beyond the size of the
+# messages are its bounds.
 set -u
 : "${BUILD:?set BUILD to the build directory}" "${FLOOD_COUNT:=100000}" "${FLOOD_SECONDS:=900}"
 export FLOOD_COUNT FLOOD_SECONDS PATH=$BUILD/bin:/usr/sbin:/sbin:$PATH

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# What a short message costs a processor: instructions of the MPI library for a round trip of 8 bytes, by rank 0, over
+# The processor cost of a short message: instructions of the MPI library for a round trip of 8 bytes, by rank 0, over
 # one rail, for an MPI_Isend of 8 bytes until it returns, over one, two and four rails, and for an MPI_Put of 8 bytes,
 # of 64 in a row that are not adjacent, between two simulated hosts; for mrmpi, Open MPI and MPICH (both over UCX, one
 # rail). Rows "node": inside this host (Open MPI over vader), MPI_Isend and MPI_Wait of 8 bytes, and of a message that
 # has come before, MPI_Irecv and MPI_Wait, or MPI_Recv; 2,000 of each. Counted by callgrind as the difference of a long
-# and a short run of bench/pair.c, rma.c or calls.c, so that start and end fall out. Only the MPI library and what it brings (UCX), not the verbs below it, which here are the simulator's,
-# nor the C library. Code counts for the library in which it is, also what was inlined from a header, where
-# callgrind_annotate names no library. Looks at the network that find nothing are counted too; Open MPI's differ by a
-# tenth from run to run, the others' by one in a thousand, whatever else the machine does. Ratio > 1: mrmpi takes
-# fewer than the better peer.
+# and a short run of bench/pair.c, rma.c or calls.c, so that start and end fall out. Only the MPI library with its own
+# libraries (UCX), not the verbs below, here the simulator's, nor the C library. Code counts for its library, including
+# code inlined from a header, where callgrind_annotate names no library. Polls in vain are counted too; Open MPI's
+# differ by a tenth from run to run, the others' by one in a thousand, whatever else the machine does. Ratio > 1: mrmpi
+# takes fewer than the better peer.
 set -u
 : "${BUILD:?set BUILD to the build directory}"
 PATH=$BUILD/bin:$PATH

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# What a set of rails carries with default settings, load by load (loads.c), beside the best of others: its first and
-# fastest rail alone, equal stripes, static weights. Simulated: figures repeat to the digit. Prints, for each load,
+# The throughput of a set of rails with default settings, load by load (loads.c), beside the best of others: its first
+# and fastest rail alone, equal stripes, static weights. Simulated: figures repeat to the digit. Prints, for each load,
 #   RATES RANKS_A_HOST LOAD BEST WHICH DEFAULT RATIO   MB/s, trips in us; above 1 the default is the better one
-# LOADS: as loads.c reads them, or LOADS_KINDS, LOADS_SIZES, LOADS_DEPTHS and LOADS_STATES, of which all combinations are
-# taken. LOADS_RATES: lanes of the rails' cables, the fastest first. LOADS_PPN. LOADS_BESIDE: fast, even, or weights.
-# LOADS_COPY: what a processor copies, in MB/s; else copies take no time.
+# LOADS: in the form of loads.c, or LOADS_KINDS, LOADS_SIZES, LOADS_DEPTHS and LOADS_STATES, in all combinations.
+# LOADS_RATES: lanes of the rails' cables, the fastest first. LOADS_PPN. LOADS_BESIDE: fast, even, or weights.
+# LOADS_COPY: the copy rate of a processor, in MB/s; else copies take no time.
 set -u
 : "${BUILD:?set BUILD to the build directory}" "${LOADS_MODEL:=hdr}" "${LOADS_RATES:=4:1 4:2 2:1 4:4:4 4:2:1}" "${LOADS_PPN:=1 2}"
 : "${LOADS_BESIDE:=fast}" "${LOADS_KINDS:=one both push flow}" "${LOADS_DEPTHS:=1 4 16 64}" "${LOADS_STATES:=warm fresh}"

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Programs that others wrote, unmodified, on two simulated hosts: what each prints beside what the model's keys add up
-# to, and the clock that it reads; where simfab cannot catch the time stamp counter, no figures of programs that read it.
-# Then mrmpi, Open MPI and MPICH on one rail and several, equal and not (peers_mpi.inc). All figures are simulated.
-# MODELS names the timing models (default: sdr-pcix and hdr), CASES those of peers_mpi.inc, PARTS what is done: raw, mpi (both),
-# COPY what a processor copies, in MB/s (peers_mpi.inc).
+# Unmodified programs of others on two simulated hosts: their output beside the sum of the model's keys, and the clock
+# that each reads; if simfab cannot catch the time stamp counter, no figures of programs that read the counter. Then
+# mrmpi, Open MPI and MPICH on one rail and several, equal and not (peers_mpi.inc). All figures are simulated. MODELS
+# names the timing models (default: sdr-pcix and hdr), CASES those of peers_mpi.inc, PARTS the parts to run: raw, mpi
+# (both), COPY the copy rate of a processor, in MB/s (peers_mpi.inc).
 set -u
 cd "$(dirname "$0")/.." || exit 2
 . tests/tap.sh

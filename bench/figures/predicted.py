@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """
-What `fabricctl policy plan` predicts beside what is measured: policies made up from a seed (tests/fabricd/predict.py), of
-several jobs on a model's cable and from several hosts to one. predicted.py MODEL POLICIES SEED
+The predictions of `fabricctl policy plan` beside measurements: policies made up from a seed
+(tests/fabricd/predict.py), of several jobs on a model's cable and from several hosts to one. predicted.py MODEL
+POLICIES SEED
 
-For each class of each, ascending by what is predicted: "share NUMBER PREDICTED MEASURED", in percent; then "worst POINTS"
-and "cases N".
+For each class of each policy, ascending by the prediction: "share NUMBER PREDICTED MEASURED", in percent; then "worst
+POINTS" and "cases N".
 """
 import os, random, sys
 

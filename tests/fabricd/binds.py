@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """
-A share binds all that a class sends: whatever messages two classes send, on each model and MTU, with one job a class or
-several, one lane or two, with levels for medium messages or without, over one rail or two, each class has its share of the
-cable, or all that it wants if that is less, to 2 points. TAP. binds.py [--short] [--only TEXT]
+A share binds all traffic of a class: for any messages of two classes, on each model and MTU, with one job a class or
+several, one lane or two, with levels for medium messages or without, over one rail or two, each class has its share of
+the cable, or its demand if that is less, to 2 points. TAP. binds.py [--short] [--only TEXT]
 
-What a class wants is what its jobs carry alone. What one leaves the other has: together they carry as much as the better
-of them alone; over the older adapters, whose time for each message may be used up first, they use all of that. (All bytes are those of the wire. The blocks of 64 bytes in which the tables count make packets of 8 bytes
-of data weigh 1.9 times as much as they are: of a share of s percent they can use no more than s / 1.9, so less than
-that counts as all that they want.)
+The demand of a class is the throughput of its jobs alone. The other class has the rest: together they carry as much as
+the better of them alone; over older adapters, whose time for each message may be used up first, they use all of that
+time. (All bytes are those of the wire. The blocks of 64 bytes in which the tables count make packets of 8 bytes of
+data weigh 1.9 times as much as they are: of a share of s percent they can use no more than s / 1.9, so less than that
+counts as their demand.)
 
-So it is for programs that send in batches, and wait for each at both ends: to 1 point.
+The same holds for programs that send in batches, and wait for each at both ends: to 1 point.
 """
 import argparse, functools, os, sys
 

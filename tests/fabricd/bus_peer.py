@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 """
-What tests/fabricd/dbus.sh needs on its bus beside busctl:
+Tools for tests/fabricd/dbus.sh on its bus, beside busctl:
 
   same XML        are the interfaces that fabricd introspects those of this file?
   members XML MAN does the manual name every member of this file?
@@ -9,7 +9,7 @@ What tests/fabricd/dbus.sh needs on its bus beside busctl:
   polkit UID      be polkit, and let this user do everything
   flood N         N calls, a hundred at once; then the count of each kind of answer
   error METHOD SIGNATURE ARG...  call a method of the manager: the name of its error and the message
-  leave N         N times: a call, and away before fabricd can know who it was
+  leave N         N times: a call, and away before fabricd can identify the caller
 """
 import asyncio, collections, re, sys
 import xml.etree.ElementTree as tree

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Several hosts send to one whose bus is slower than its cable (the DDR model): classes have their shares of it within two
-points, what is idle is used by the others, and the whole is 93 percent of what the bus carries at least. TAP. paced.py [--short]
+Several hosts send to a host with a bus slower than its cable (the DDR model): classes have their shares of the bus
+within two points, idle shares are used by the others, and the total is at least 93 percent of the bus's rate. TAP.
+paced.py [--short]
 """
 import os, sys
 

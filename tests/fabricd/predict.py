@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """
-What `fabricctl policy plan` predicts is what the wire gives: policies and loads from a seed, on each model. TAP.
+The predictions of `fabricctl policy plan` hold on the wire: policies and loads from a seed, on each model. TAP.
 predict.py [--short] [--kind KIND]... [--policies N] [--seed N] [--model M]... [--sizes S,S] [--first N]
 
 Kinds of loads. Of the last four each policy has one, in turn, if none is given; --short has one kind for each model.
@@ -13,10 +13,10 @@ Kinds of loads. Of the last four each policy has one, in turn, if none is given;
                messages are full
 
 Predicted and measured shares are within 2 points and, of the larger, 5 percent; where messages are small within 2
-points. Where all memory is new within 2.5: who has most of a bus does not keep up with it, since it registers memory.
-A wait is measured as the longest way of the 8 bytes beside the load, less the shortest without it. What is predicted
-is a bound, which every place of the path may reach; one cable does not bring all of them there, nor all small
-messages at once. So it is between the measured wait and five times that.
+points. Where all memory is new within 2.5: the largest user of a bus does not keep up, because it registers memory. A
+wait is measured as the longest way of the 8 bytes beside the load, less the shortest without it. The prediction is a
+bound, which every place of the path may reach; a single cable does not bring all places there, nor all small messages
+at once. So the prediction is between the measured wait and five times that.
 """
 import argparse, os, random, sys
 

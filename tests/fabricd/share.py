@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """
-What a policy gives on the wire: jobs of its classes want the same cable at once, and what each gets of it is counted.
+The effect of a policy on the wire: jobs of its classes use the same cable at once, and the share of each is counted.
 
     share.py --classes '{name: gold, share: 90}; {name: tin, share: 10}' --load gold:1M:4 --load tin:8K:64
     share.py --policy etc/policies/simple.yaml --model sdr-pcix --load urgent:64K:16:2 --load batch:64K:16:2
 
 --load CLASS:SIZE[+SIZE...]:WINDOW[:JOBS]. Each job is a pair of ranks; the senders are on host h1, or on h1 ... hN in
-turn (--from N), the receivers on the host after these. The cable (one for each rail) is that which leads to the receivers.
-With --trunk it is one between two switches: senders are on one of them, as many receiving hosts on the other.
-With a WINDOW of 0 it is a ping-pong of 8 bytes, whose way to the receiver is measured, the shortest before the others send
-and the longest beside them; it is no part of the load that is predicted.
-Bytes are those of the packets that left the switch for it, headers included, taken from the engine's trace, between two
-moments of virtual time between which all jobs send. A packet belongs to the class whose service level it has.
+turn (--from N), the receivers on the host after these. The cable (one for each rail) leads to the receivers. With
+--trunk it is one between two switches: senders are on one of them, as many receiving hosts on the other. A WINDOW of 0
+is a ping-pong of 8 bytes: the time to the receiver is measured, the shortest before the others send and the longest
+beside them. The ping-pong is no part of the predicted load. Bytes are counted in the packets that left the switch for
+the cable, headers included, from the engine's trace, between two moments of virtual time between which all jobs send.
+The service level of a packet gives its class.
 
 As a module: measure(case) -> result; see Case.
 """

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# A fat tree whose hosts have two LIDs each: fabricd tells which LID paths share no cable, large messages use both, small
-# ones and peers on the same leaf are as with one path, a class's limit holds, a path whose cable is pulled is left, and
-# one that is not in use takes over where the first leads nowhere any more. Simulated: figures repeat to the digit.
+# A fat tree with two LIDs per host: fabricd names the LID paths without a common cable, large messages use both, small
+# messages and peers on the same leaf are as with one path, a class's limit holds, a path with a pulled cable is left,
+# and an unused path takes over where the first leads nowhere any more. Simulated: figures repeat to the digit.
 # timeout: 200
 hosts="h1 h2 h3 h4 h5 h6" topology=${TMPDIR:-/tmp}/mrmpi-paths-$PPID.net
 [ -n "${SIMFAB_DIR:-}" ] || { "$BUILD/bin/simfab" topology fat-tree --hosts 6 --radix 4 --levels 2 >"$topology" || exit 2; }

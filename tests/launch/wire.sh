@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # timeout: 400
-# From the scheduler to the wire: the two nodes of a real Slurm are hosts of one simulated subnet, each with its fabricd.
-# What a user asks for at srun, what the policy's rules make of a job, and what an administrator orders for all nodes of a
-# running one, is seen where its packets go: the virtual lanes of the ports.
+# From the scheduler to the wire: the two nodes of a real Slurm are hosts of one simulated subnet, each with its
+# fabricd. A user's request at srun, the class by the policy's rules, and an administrator's order for all nodes of a
+# running job show in the virtual lanes of the job's packets.
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../integration/lib.sh"
 . "$here/slurm-cluster.sh"

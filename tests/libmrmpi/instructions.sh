@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The instructions of the library for a message of 8 bytes stay within what is promised: the calls of
+# The instructions of the library for a message of 8 bytes stay within the promised limits: the calls of
 # bench/instructions.sh, which compares them with other libraries', but counted without valgrind (instructions.c), so
-# wherever the tests run. Each figure is the mean of calls in a row once connections and memory are there; what comes
-# once in up to 16 of them is in it (packets confirmed, buffers posted again). Clocks and load change none of them.
+# wherever the tests run. Each figure is the mean of calls in a row once connections and memory are there, including
+# work done once in up to 16 calls (packets confirmed, buffers posted again). Clocks and load change none of them.
 . "$(dirname "$0")/../tap.sh"
 [ -x "$BUILD/tests/libmrmpi/counted_pair" ] || skip_all "instructions are counted on x86-64 only"
 [ -z "$(sanitizers)" ] || skip_all "a sanitizer adds instructions of its own"

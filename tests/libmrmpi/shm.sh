@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Inside one host: what waiting costs, what is left behind, which protocol was used, who complains about settings.
+# Inside one host: the cost of waiting, files left behind, the protocol in use, complaints about settings.
 . "$(dirname "$0")/../tap.sh"
 mpi=$BUILD/tests/mpi
 

@@ -7,7 +7,7 @@ begins, so figures, which are simulated, repeat.
 
   lossy.py          the choice for `make check`
   lossy.py all      every row
-  lossy.py PATTERN  the rows whose names match, with what the job says
+  lossy.py PATTERN  the rows whose names match, with the job's output
 
 A row's name: MODEL/BYTES/FAULT, with the percentage of packets if the rail loses or corrupts some: from the beginning of
 the job, at the full width or, narrow-loss, at one lane. Other faults: narrow, the rail has trained at one lane; out, its

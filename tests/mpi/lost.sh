@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The network between two hosts goes away: collectives end with an error on every rank, those whose own port is down
-# included, and none hangs; so does a receive of who has nothing to send, whether its own ports are up or not.
+# The network between two hosts goes away: collectives end with an error on every rank, including ranks with their own
+# port down, and none hangs; so does a receive of a rank with nothing to send, with its own ports up or down.
 . "$(dirname "$0")/../tap.sh"
 topologies=$(cd "$(dirname "$0")/../.." && pwd)/etc/topologies
 topology=$topologies/two-hosts-two-rails.net

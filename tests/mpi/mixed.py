@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """
 Two faults of all kinds, at each pair of ports of two hosts, under operations of all kinds (mixed.c), with default
-settings: where a way is whole, be it from one rail to the other, each operation is over soon. Faults are given by time
+settings: if any way is whole, even from one rail to the other, each operation is over soon. Faults are given by time
 before the job begins, so figures, which are simulated, repeat.
 
   mixed.py          the choice for `make check`
   mixed.py all      every cell
-  mixed.py PATTERN  the cells whose names match, with what the job says
+  mixed.py PATTERN  the cells whose names match, with the job's output
 
 A cell's name: MODEL/LINKS/RANKS/FIRST/RAIL/SECOND/HOST/RAIL/GAP. The first fault is one of h1's ports, the second one,
 GAP ms later, of HOST's.

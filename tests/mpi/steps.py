@@ -3,18 +3,18 @@
 """
 A fault at every step of a message between hosts.
 
-Virtual time repeats exactly: a job that runs without a fault under `simfab trace` tells when each packet leaves which
-port, and the same job runs again with a fault at that packet. A row of the table is a case (what is exchanged), a step
-(one of its packets), a fault, the end of the packet's way that it hits, and a moment. tests/mpi/steps.c checks what
-arrives.
+Virtual time repeats exactly: the trace of a job without a fault (`simfab trace`) has the port and time of each packet,
+and the same job runs again with a fault at that packet. A row of the table is a case (the exchanged messages), a step
+(one of its packets), a fault, the end of the packet's way that it hits, and a moment. tests/mpi/steps.c checks
+received data.
 
   steps.py          the choice for `make check`: every case, step and fault, but not each with each
   steps.py all      every row; "all 3/8": the third of eight parts, each with some of all
   steps.py list     the names of all rows
-  steps.py ROW...   these rows, with what the job says
+  steps.py ROW...   these rows, with the job's output
 
 Rows are called CASE/STEP/FAULT, such as send-65536-read-2/READ_request@h2-mlx5_1#1/down@sender@wire. MRMPI_LINKS names
-the kinds of links, as for any job; what silent loss may cost is set for RC (SILENT, SILENT_MS).
+the kinds of links, as for any job; the limits for silent loss are those of RC (SILENT, SILENT_MS).
 """
 import concurrent.futures, json, os, re, sys, tempfile, zlib
 

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Ways between hosts that fail, with default settings: what is left is used soon, however silently the other went.
-Faults are given by time before the job begins, so figures, which are simulated, repeat to the last digit.
+Ways between hosts fail, with default settings: the remaining ways are used soon, however silent the failure. Faults
+are given by time before the job begins, so figures, which are simulated, repeat to the last digit.
 
   ways.py        the choice for `make check`
   ways.py all    every row
-  ways.py NAME   the rows whose name begins so, with what the job says
+  ways.py NAME   the rows whose name begins so, with the job's output
 """
 import os, re, sys
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Lanes as the unmodified opensm sets them up on unequal ports: what the ends of a cable agree on, how long packets may wait,
-# which service levels have a lane and which lanes are off; seen by unmodified programs and diagnostics.
+# Lanes set up by the unmodified opensm on unequal ports: the common values of a cable's ends, the time limits of
+# packets, service levels with a lane and lanes turned off; seen by unmodified programs and diagnostics.
 . "$(dirname "$0")/../tap.sh"
 here=$(cd "$(dirname "$0")" && pwd)
 for p in opensm smpquery perfquery ibv_rc_pingpong; do

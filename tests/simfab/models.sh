@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What hosts cost: single messages are the sum of the model's keys to the picosecond; rates are those of the buses;
-# connections beyond what an adapter holds cost their fetch; and the calibrated models give the published figures.
+# The costs of hosts: single messages are the sum of the model's keys to the picosecond; rates are those of the buses;
+# connections beyond an adapter's cache cost their fetch; and the calibrated models give the published figures.
 . "$(dirname "$0")/../tap.sh"
 here=$(cd "$(dirname "$0")/../.." && pwd)
 models=$here/etc/models

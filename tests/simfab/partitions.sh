@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Partitions as the unmodified opensm makes them of its partitions.conf: tables of hosts and switches, who may talk to whom
-# over every transport, what is counted, which traps the manager gets. Four hosts on two switches.
+# Partitions made by the unmodified opensm from its partitions.conf: tables of hosts and switches, permitted pairs over
+# every transport, counters, the manager's traps. Four hosts on two switches.
 . "$(dirname "$0")/../tap.sh"
 command -v opensm >/dev/null || skip_all "opensm is not installed"
 here=$(cd "$(dirname "$0")" && pwd)

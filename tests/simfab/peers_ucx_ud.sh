@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# UCX over datagrams, unmodified: what it says of them, ucx_perftest, and Open MPI and MPICH, between two simulated hosts. What is
-# typical is by the model's arithmetic; what a whole run takes need not be: of UCX's two threads now and then one is late for the
-# other, on a busy machine, and then a timer of 100 ms goes on.
+# UCX over datagrams, unmodified: its description of them, ucx_perftest, and Open MPI and MPICH, between two simulated
+# hosts. Typical times follow the model's arithmetic, a whole run need not: one of UCX's two threads is now and then
+# late for the other, on a busy machine, and then a timer of 100 ms goes on.
 # timeout: 600
 . "$(dirname "$0")/../tap.sh"
 . "$(dirname "$0")/peers.inc"
