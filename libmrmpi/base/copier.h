@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Copies into memory that another core reads next. There are two ways, and the better way depends on the places of the
- * two cores. If the cores share a cache, plain stores leave the data there. If they do not, each plain store fetches a
- * line from far away only to overwrite it; streaming stores need not, and are five to ten times as fast.
+ * Copies into memory that another core reads next. There are two modes, and the better mode depends on the places of
+ * the two cores. If the cores share a cache, plain stores leave the data there. If they do not, each plain store
+ * fetches a line from far away only to overwrite it; streaming stores need not, and are five to ten times as fast.
  *
  * The places of cores cannot be asked reliably (virtual machines, ranks that move), but plain stores to far lines take
  * a longer time. Some copies are timed, and after several slow copies in a row streaming is used; after many copies
@@ -29,7 +29,7 @@ static inline bool mr_copy_streams(const struct mr_copier *c)
 struct mr_copier mr_copier_begin(void);
 /* Of at least 1 KiB: shorter copies are as fast in any case. */
 void mr_copy_out(struct mr_copier *c, void *to, const void *from, size_t len);
-/* The streaming way, whatever the times say. */
+/* The streaming mode, for any times. */
 void mr_copy_stream(void *to, const void *from, size_t len);
 /* A plain copy of len bytes took ns. */
 void mr_copy_timed(struct mr_copier *c, size_t len, uint64_t ns);

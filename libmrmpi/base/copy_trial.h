@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The choice of the faster of two ways to copy, by the time of the copies themselves: two in MR_COPY_TRIAL_EVERY are
- * made the other way. Of each way the lesser of its last two times counts, because disturbances only add time. Pure.
+ * The choice of the faster of two copy modes, by the time of the copies themselves: two in MR_COPY_TRIAL_EVERY use the
+ * other mode. Of each mode the lesser of its last two times counts, because disturbances only add time. Pure.
  */
 #ifndef MRMPI_COPY_TRIAL_H
 #define MRMPI_COPY_TRIAL_H
@@ -18,7 +18,7 @@ struct mr_copy_trial {
     unsigned copies;
 };
 
-/* The next copy is made the second way. */
+/* The next copy uses the second mode. */
 static inline bool mr_copy_trial_next(struct mr_copy_trial *t)
 {
     unsigned turn = t->copies++ % MR_COPY_TRIAL_EVERY;

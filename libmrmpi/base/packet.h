@@ -85,16 +85,16 @@ enum mr_vc_caps {
     MR_VC_READ = 4,              /* mr_net_read works (RDMA read) */
     MR_VC_READ_FIRST = 8,        /* and is to be preferred to mr_net_put */
     MR_VC_OUTRUNS = 16,          /* its rails carry more than a processor copies */
-    MR_VC_DATAGRAMS = 32,        /* mr_net_put works for memory that is advertised in this way; that may be refused */
+    MR_VC_DATAGRAMS = 32,        /* mr_net_put works for memory advertised so; this may be refused */
     MR_VC_DATAGRAMS_STAY = 4096, /* for mr_vc_advertise: as that, for memory that others may write to meanwhile:
                                     misplaced blocks are sent again, not moved with the others' data */
-    MR_VC_WINDOW = 64,           /* mr_vc_move works, for memory that is advertised in this way */
+    MR_VC_WINDOW = 64,           /* mr_vc_move works, for memory advertised so */
     MR_VC_ONE_OUTRUNS = 128,     /* one of its rails carries more than a processor copies */
     MR_VC_WRITE_BACK = 512, /* messages that cross are better written; for mr_vc_advertise: as MR_VC_PUT, -EAGAIN if not
                                all devices know the memory */
     MR_VC_ATTACHED = 1024, /* as MR_VC_WINDOW, for memory that may be withdrawn while others know it: nothing reaches it
                               from then on */
-    MR_VC_ATOMIC = 2048,   /* mr_net_word works, for memory that is advertised in this way: with one adapter only */
+    MR_VC_ATOMIC = 2048,   /* mr_net_word works, for memory advertised so: with one adapter only */
     MR_VC_READ_ONCE = 256, /* for mr_vc_advertise: as MR_VC_READ, but it may fail with -ENOKEY if rails fail */
 };
 

@@ -239,8 +239,9 @@ static inline unsigned mr_vc_waiting(struct mr_vc *vc)
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
 
 /*
- * Make [buf, buf + len) reachable for the peer in the way how: to be written into (MR_VC_PUT, MR_VC_DATAGRAMS) or to be
- * read (MR_VC_GET, MR_VC_READ, MR_VC_READ_ONCE), or both (MR_VC_WINDOW, MR_VC_ATTACHED). Registers it, cached or alone.
+ * Make [buf, buf + len) reachable for the peer by the means how: to be written into (MR_VC_PUT, MR_VC_DATAGRAMS) or to
+ * be read (MR_VC_GET, MR_VC_READ, MR_VC_READ_ONCE), or both (MR_VC_WINDOW, MR_VC_ATTACHED). Registers it, cached or
+ * alone.
  */
 static inline int mr_vc_advertise(struct mr_vc *vc, void *buf, size_t len, enum mr_vc_caps how,
                                   struct mr_region **region, struct mr_remote *out)

@@ -32,7 +32,7 @@ struct mr_rma_access {
 /* How many bytes of data a packet may have beside its pieces: a multiple of unit. */
 size_t mr_access_room(const struct mr_rma_access *o, size_t unit);
 bool mr_access_fits(const struct mr_rma_access *o, size_t bytes); /* one packet, one piece */
-/* Parts of an operation (mr_pieces_fn, with the way as arg). */
+/* Parts of an operation (mr_pieces_fn, with the operation as arg). */
 enum mr_err mr_access_put(const struct mr_pieces *p, size_t offset, void *arg);
 enum mr_err mr_access_get(const struct mr_pieces *p, size_t offset, void *arg);
 enum mr_err mr_access_accumulate(const struct mr_pieces *p, size_t offset, void *arg);

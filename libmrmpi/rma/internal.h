@@ -85,7 +85,7 @@ int mr_lock_serve_all(void); /* waiting processes; number of locks given */
 /* The peer wants to take our lock by our adapter; and: the peer does not know the state of its words there. */
 void mr_lock_slot_asked(struct mr_rma_peer *p);
 void mr_lock_clear_asked(struct mr_rma_peer *p, uint32_t lent);
-void mr_lock_withdraw(struct mr_rma_peer *p, uint32_t serial, bool lent); /* lent: the lock is returned in this way */
+void mr_lock_withdraw(struct mr_rma_peer *p, uint32_t serial, bool lent); /* lent: the lock is returned so */
 
 /* ---- attached.c: keys of memory in dynamic windows ----------------------------------------------------------------
  */
@@ -110,12 +110,12 @@ void mr_attached_withdraw(struct mr_win_region *r, bool tell); /* tell: first te
 /* ---- direct.c: by RDMA ------------------------------------------------------------------------------------------- */
 
 /*
- * Writes or reads len bytes at addr in p's part; counts as open until done. False: the operation has to go another way.
- * The first call only asks for the keys.
+ * Writes or reads len bytes at addr in p's part; counts as open until done. False: the operation has to be done by
+ * other means. The first call only asks for the keys.
  */
 bool mr_direct_move(struct mr_rma_peer *p, struct mr_rma_job *j, void *buf, size_t len, uint64_t addr, bool write);
 bool mr_direct_moves(struct mr_rma_peer *p, uint64_t addr, size_t len); /* possibly true for this range */
-/* The same for a short write without a completion for the program. False: the write has to go another way. */
+/* The same for a short write without a completion for the program. False: the write has to be done by other means. */
 #define MR_LISTS_MOST 16u /* lists under way to a target; then the program waits */
 void mr_direct_wait(struct mr_net_writer *w);
 static inline bool mr_direct_write(struct mr_rma_peer *p, const void *buf, size_t len, uint64_t addr)
@@ -133,7 +133,7 @@ static inline bool mr_direct_write(struct mr_rma_peer *p, const void *buf, size_
 void mr_direct_keys_asked(struct mr_rma_peer *p, const struct mr_hdr *hdr);
 void mr_direct_keys_are(struct mr_rma_peer *p, const struct mr_hdr *hdr, const void *payload, size_t len);
 /*
- * Repeats by another way, without waiting, an operation that RDMA could not do, because memory has been detached. The
+ * Repeats by other means, without waiting, an operation that RDMA could not do, because memory has been detached. The
  * data of writes of up to MR_WRITER_MOST bytes is copied.
  */
 typedef enum mr_err mr_direct_again_fn(struct mr_rma_peer *p, struct mr_rma_job *j, void *buf, size_t len,

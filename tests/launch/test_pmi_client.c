@@ -33,7 +33,7 @@ struct plan {
     const char *peer;    /* rank 1's value of its node's identity; NULL: the same as rank 0 */
     bool in_bytes;       /* answers come byte by byte */
     bool flood;          /* that answer is without end */
-    bool dies;           /* after that answer it is gone */
+    bool dies;           /* gone after that answer */
     bool late;           /* that answer comes after a while, byte by byte */
 };
 
@@ -266,7 +266,7 @@ static void expect_why(int err, int want, const char *text)
     ck_assert_msg(strstr(mr_launch_why(err), text), "'%s' is not in: %s", text, mr_launch_why(err));
 }
 
-/* ---- what goes well ---- */
+/* ---- successes ---- */
 
 static const struct plan good[] = {
     {.version = 1, .size = 2, .mapping = "(vector,(0,2,1))"},
@@ -328,7 +328,7 @@ START_TEST(values)
 }
 END_TEST
 
-/* ---- what does not, at init: the launcher and the fault are named ---- */
+/* ---- failures at init: the launcher and the fault are named ---- */
 
 #define MAP    .mapping = "(vector,(0,1,2))"
 #define NO_MAP .mapping = NULL
@@ -544,7 +544,7 @@ START_TEST(port_faults)
 }
 END_TEST
 
-/* ---- which launcher ---- */
+/* ---- detection of launchers ---- */
 
 static const struct {
     const char *set[4][2];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The text of PMI's messages and PMI_process_mapping: what is right, what is not, and random bytes. */
+/* The text of PMI's messages and PMI_process_mapping: valid text, invalid text, and random bytes. */
 #include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -76,7 +76,7 @@ START_TEST(mapping_refuses)
 }
 END_TEST
 
-/* Any text, cut out of the heap so that a sanitizer sees a read or write too far. */
+/* Any text, cut out of the heap so that a sanitizer detects a read or write too far. */
 START_TEST(mapping_random)
 {
     static const char alphabet[] = "()(),,,0123456789 vector-x";

@@ -97,7 +97,7 @@ static enum buffer find_buffer(struct mr_burst *owner, struct mr_burst_buffers *
     return NEW;
 }
 
-/* ---- the better way ---------------------------------------------------------------------------------------------- */
+/* ---- the better protocol ----------------------------------------------------------------------------------------- */
 
 /* Time of 1024 bytes. */
 static uint64_t copy_ps(const struct mr_burst *b)

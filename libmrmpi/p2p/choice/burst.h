@@ -81,7 +81,7 @@ struct mr_burst {
 
     struct mr_trials trials; /* eagerly, or read */
     bool begins;             /* no message of this burst has counted there yet */
-    bool exchanges;          /* messages came the other way, too, before the last look */
+    bool exchanges;          /* messages came in the other direction, too, before the last check */
     bool many;               /* half of the messages had registered buffers at the last look */
     unsigned seen, known;    /* messages since the last check, those with a known buffer, */
     unsigned ready;          /* and those that can be read */

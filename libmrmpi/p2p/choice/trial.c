@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Two ways are tried, class by class: see trial.h. */
+/* Two protocols are tried, class by class: see trial.h. */
 #include "libmrmpi/base/idioms.h"
 #include "libmrmpi/p2p/choice/trial.h"
 
@@ -39,7 +39,7 @@ static void take_choice(struct mr_trials *t, bool second)
     t->samples = 0;
 }
 
-/* Whether the other way is no better, or it is not known for want of time. */
+/* True if the other protocol is no better, or unknown for want of time. */
 static void try_less_often(struct mr_trial_class *c)
 {
     c->left = c->run;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Trials: which of two ways is the faster one for a stream of messages, as seen while they are sent. What is faster
- * depends on how long messages are and how many bytes are under way at a time, so each class of loads has an answer of
- * its own. A class that has none begins with that of a lesser one, or with the first way.
+ * Trials: find the faster of two protocols for a stream of messages, during sending. The result depends on the length
+ * of messages and on the bytes under way at a time, so each class of loads has a result of its own. A class without a
+ * result begins with that of a lesser class, or with the first protocol.
  *
- * A sample is the time for 1024 bytes, over MR_TRIAL_BYTES or two windows, from the beginning of a burst where bursts
- * end. Of each way the lesser one of the last two counts, since time is only ever added: a registration, here or at
- * the peer, decides nothing. The other way is tried for two samples, after what is under way has changed over: after
- * MR_TRIAL_FIRST samples, then MR_TRIAL_RUN, then twice as many each time that it was not better, and soon where times
- * stay longer by a quarter. A trial in which the peer did not go along says nothing. Nor does one that ends with its
- * load. And one with an eighth of the messages shows an eighth of what is to be gained: the second way is tried anew
- * whenever twice as many can take it as then, or as at any time since.
+ * A sample is the time for 1024 bytes, over MR_TRIAL_BYTES or two windows, from the beginning of a burst if bursts end.
+ * Of each protocol the lesser of the last two samples counts, since time is only ever added: a registration, here or at
+ * the peer, decides nothing. The other protocol is tried for two samples, after the traffic under way has changed over:
+ * after MR_TRIAL_FIRST samples, then MR_TRIAL_RUN, then twice as many after each trial without a gain, and soon if
+ * times stay longer by a quarter. A trial in which the peer did not cooperate proves nothing. Nor does a trial that
+ * ends with its load. And a trial with an eighth of the messages shows an eighth of the gain: the second protocol is
+ * tried anew whenever twice as many messages can use it as then, or as at any time since.
  *
  * Pure: no messages, and the clock is given.
  */
@@ -25,17 +25,17 @@
 #define MR_TRIAL_FIRST    8u /* samples before the first trial */
 #define MR_TRIAL_RUN      16u
 #define MR_TRIAL_RUN_MOST 256u
-#define MR_TRIAL_SLOW     4u          /* samples in a row that are slower by a quarter: the other way is tried soon */
-#define MR_TRIAL_COPIES   2u          /* a receiver that falls behind copies messages twice */
-#define MR_TRIAL_LENGTHS  3u          /* means: less than 6 KiB, than 12 KiB, more */
-#define MR_TRIAL_DEPTHS   4u          /* under way: less than MR_TRIAL_SHALLOW, than 2 and 4 times as much, more */
-#define MR_TRIAL_SHALLOW  (48u << 10) /* less hides no round trip: there the second way is tried late */
+#define MR_TRIAL_SLOW     4u /* samples in a row that are slower by a quarter: the other protocol is tried soon */
+#define MR_TRIAL_COPIES   2u /* a receiver that falls behind copies messages twice */
+#define MR_TRIAL_LENGTHS  3u /* means: less than 6 KiB, than 12 KiB, more */
+#define MR_TRIAL_DEPTHS   4u /* under way: less than MR_TRIAL_SHALLOW, than 2 and 4 times as much, more */
+#define MR_TRIAL_SHALLOW  (48u << 10) /* less hides no round trip: there the second protocol is tried late */
 
 struct mr_trial_class {
     uint32_t ps[2], last[2]; /* for 1024 bytes: the lesser of the last two, the last; 0: not known */
     uint32_t least;          /* of the samples since its choice */
     uint8_t slow;            /* consecutive samples a quarter above that */
-    bool known, second;      /* there is an answer; the second way is the better one */
+    bool known, second;      /* there is a result; the second protocol is the better one */
     uint8_t tried; /* eighths of the messages that could use the second protocol at the last trial, or fewer that could
                       since */
     uint16_t left, run; /* samples until the other protocol is tried; the number after that, if it is not better */
@@ -69,7 +69,7 @@ static inline void mr_trial_spoil(struct mr_trials *t)
 {
     t->refused = true;
 }
-/* The second way is known to be the better one. */
+/* The second protocol is known to be the better one. */
 static inline bool mr_trial_pays(const struct mr_trials *t)
 {
     return t->second && t->now->known && t->now->second && t->now->ps[true];

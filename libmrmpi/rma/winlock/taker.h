@@ -59,7 +59,7 @@ struct mr_atomic mr_taker_atomic(const struct mr_taker *t, enum mr_taker_step st
 void mr_taker_posted(struct mr_taker *t, enum mr_taker_step step);
 /* error: the change may have been made, or not. result: as above, for a take or a look. */
 void mr_taker_done(struct mr_taker *t, enum mr_taker_step step, int error, const uint64_t *result);
-/* A change could not be posted, and there is no other way: our words there have to be cleared. */
+/* A change could not be posted, and there are no other means: our values there have to be cleared. */
 void mr_taker_lose(struct mr_taker *t);
 void mr_taker_cleared(struct mr_taker *t);
 
