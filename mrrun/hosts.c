@@ -14,8 +14,6 @@
 #include "mrrun/allocation.h"
 #include "mrrun/spawn.h"
 
-extern char **environ;
-
 static bool grow(struct hosts *h)
 {
     size_t room = (size_t)h->count + 1;

@@ -29,8 +29,6 @@
 
 enum { STATUS_USAGE = 2, STATUS_FAILED = 1, STATUS_NOT_EXECUTABLE = 126, STATUS_NOT_FOUND = 127 };
 
-extern char **environ;
-
 static void print_help(void)
 {
     char text[512];

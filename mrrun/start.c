@@ -20,8 +20,6 @@
 #include "mrrun/server.h"
 #include "mrrun/spawn.h"
 
-extern char **environ;
-
 /* Events kept by a rank for a timeline: 3 MiB. */
 #define RECORD_EVENTS "65536"
 

@@ -18,8 +18,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-extern char **environ;
-
 static const char BEGIN[] = "# ---- written by fabricd from its policy: changes between these lines are lost ----";
 static const char END[] = "# ---- end of what fabricd writes ----";
 

@@ -5,7 +5,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define MINUTE_US   60000000ull
 #define BUCKET_US   (HEALTH_WINDOW_S * 1000000ull / HEALTH_BUCKETS)
 #define WEIGHT_OFF  (FD_HEALTHY / 2) /* of a rail that has just become degraded; less, the more errors there are */
 #define WEIGHT_STEP 64u              /* changes of the weight worth a report */

@@ -37,8 +37,6 @@
 
 SPANK_PLUGIN(mrmpi_fabric, 1)
 
-extern char **environ;
-
 static char wish[FD_NAME_MAX], small_ratio[FD_RATIO_MAX], order[1024];
 
 /* As a class of the policy may be named. */

@@ -29,8 +29,7 @@ extern MR_OWN struct mr_request api_done_unused;
 
 /* With keep no record is used: leaks.c reports requests. */
 void api_done_init(bool keep);
-struct mr_request *api_done_request(MPI_Request h); /* NULL: there is no such record, or no memory */
-void api_done_drop(MPI_Request h);                  /* of a record with a request, which is the caller's */
+void api_done_drop(MPI_Request h); /* of a record with a request, which is the caller's */
 
 static inline bool api_done_room(void)
 {

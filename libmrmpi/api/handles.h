@@ -116,7 +116,7 @@ static inline enum mr_err api_group_named(MPI_Group h, struct mr_group **g, cons
     return MR_SUCCESS;
 }
 
-struct mr_request *api_done_request(MPI_Request h); /* done.h */
+struct mr_request *api_done_request(MPI_Request h); /* done.h; NULL: there is no such record, or no memory */
 static inline struct mr_request *api_find_request(MPI_Request h)
 {
     struct mr_request *r = api_find(ABI_REQUEST, h);

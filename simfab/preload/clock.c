@@ -28,6 +28,7 @@
  * UCX reads the time stamp counter inline unless its library's variable of this name says no. Symbols of a preloaded
  * library come first, so UCX uses gettimeofday.
  */
+extern int ucs_arch_x86_enable_rdtsc;
 SFP_EXPORT int ucs_arch_x86_enable_rdtsc = 0;
 
 /* The clock of this thread, if it is no actor. */

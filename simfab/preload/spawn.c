@@ -9,8 +9,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-extern char **environ;
+#include <unistd.h>
 
 #define RELEASED(expr)                                                                                                 \
     ({                                                                                                                 \

@@ -8,8 +8,6 @@
 #include <errno.h>
 
 struct ibv_kern_path_rec;
-int ibv_set_ece(struct ibv_qp *qp, struct ibv_ece *ece);
-int ibv_query_ece(struct ibv_qp *qp, struct ibv_ece *ece);
 
 static void *refuse(void)
 {

@@ -378,8 +378,9 @@ START_TEST(compacted)
         job_named(&job, i, "first");
         ck_assert_int_eq(jobs_set(&j, &job), 0);
     }
-    for (i = 0; !asked; i++) {
-        job_named(&job, i % JOBS, "second");
+    i = 0;
+    while (!asked) {
+        job_named(&job, i++ % JOBS, "second");
         ck_assert_int_eq(jobs_set(&j, &job), 0);
     }
     ck_assert_uint_gt(i, JOBS);

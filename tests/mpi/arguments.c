@@ -371,7 +371,7 @@ static void try(const struct function *f)
 /* A child for each function: it may crash or wait for ever. */
 static void try_apart(const struct function *f)
 {
-    int status;
+    int status = 0;
     pid_t child = fork();
     if (!child) {
         alarm(60);

@@ -8,7 +8,7 @@
 enum { REGION = 32768, START = 1024, REGIONS = 4, INTS = 24, MORE = 40, LAYOUTS = 12 };
 
 /* All describe INTS integers, or a multiple. */
-struct layout {
+static struct layout {
     MPI_Datatype t;
     int count;
 } layouts[LAYOUTS];

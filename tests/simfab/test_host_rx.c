@@ -115,8 +115,8 @@ static void wait_behind(unsigned lanes)
     memset(to->peer->vlarb_high, 0, sizeof to->peer->vlarb_high);
     to->peer->vlarb_high[0] = (struct vlarb_entry){.vl = 7, .weight = 255};
     for (int i = 0; i < 100; i++)
-        for (uint8_t sl = 0; sl < lanes; sl++)
-            send_packet(a, sl, NULL);
+        for (unsigned sl = 0; sl < lanes; sl++)
+            send_packet(a, (uint8_t)sl, NULL);
     run_until(40 * bus_ps());
     asked = sim_now(&sim);
     send_packet(b, 7, late);

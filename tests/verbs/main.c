@@ -309,7 +309,7 @@ static int tcp(bool listening, const char *host, int port)
 static int alone(void)
 {
     int pair[2], status, rc;
-    pid_t pid;
+    pid_t pid = -1;
 
     if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) || (pid = fork()) < 0)
         die("Bail out! %s\n", strerror(errno));

@@ -111,7 +111,7 @@ void subnet_configure(struct fabric *f, uint8_t lmc)
         for (uint32_t k = 0; k <= f->nodes[i]->num_ports; k++)
             if (f->nodes[i]->ports[k].lid)
                 route_to(f, &f->nodes[i]->ports[k], hops);
-    for (uint8_t state = PORT_ARMED; state <= PORT_ACTIVE; state++)
+    for (int state = PORT_ARMED; state <= PORT_ACTIVE; state++)
         for (uint32_t i = 0; i < f->num_nodes; i++)
             for (uint32_t k = 0; k <= f->nodes[i]->num_ports; k++)
                 if (f->nodes[i]->ports[k].state == state - 1)

@@ -17,8 +17,6 @@
 #include "simfab/engine/mgmt/pma.h"
 #include "simfab/proto.h"
 
-#define TEXT_MAX 4096
-
 /* Values of a path's wildcards. */
 struct place {
     const struct host *host;
