@@ -17,7 +17,10 @@ set -u
 : "${APPS_TESTERS:=xdlu xzlu xdllt xdqr xdinv xdls xdtrd xdbrd xdhrd}"
 PATH=$BUILD/bin:$PATH
 testers=$(echo /usr/lib/*/scalapack/mpich-tests) examples=$BAGEL_ROOT/usr/share/doc/bagel/examples
-[ -z "$BAGEL_ROOT" ] || export LD_LIBRARY_PATH=$(echo "$BAGEL_ROOT"/usr/lib/*-linux-gnu)${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+if [ -n "$BAGEL_ROOT" ]; then
+  LD_LIBRARY_PATH=$(echo "$BAGEL_ROOT"/usr/lib/*-linux-gnu)${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+  export LD_LIBRARY_PATH
+fi
 missing() { echo "bench/apps.sh: $1 is not installed, so it is not measured (apt-get install $2)"; APPS=${APPS/$3/}; }
 command -v mpiexec.hydra >/dev/null || { missing mpiexec.hydra mpich .; exit 0; }
 [[ $APPS != *bagel* || -x $BAGEL_ROOT/usr/bin/BAGEL ]] || missing BAGEL "bagel: 41 MB, 130 MB on disk" bagel

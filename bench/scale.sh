@@ -49,6 +49,7 @@ coproc QPS { simfab exec "${name[0]}" -- "$BUILD/tests/simfab/scale_ud" --queue-
 qps=$QPS_PID # bash forgets it when the process has ended
 read -r _ <&"${QPS[0]}"
 printf '%-52s %8.1f KiB\n' "engine's memory for each queue pair of 64 and 64" "$(awk -v a="$before" -v b="$(rss_kib)" 'BEGIN {print (b - a) / 4000}')"
+# shellcheck disable=SC1083,SC2093 # closes a file of the coprocess
 exec {QPS[1]}>&-
 wait "$qps"
 

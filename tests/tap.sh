@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # Sourced by test scripts: TAP for bash.
 #
 #   ok "text" CMD...        one result: passes when CMD exits 0; its output is shown when it does not
@@ -157,6 +158,7 @@ two_sockets() {
     echo "<object type=\"PU\" os_index=\"$n\" cpuset=\"$set\" complete_cpuset=\"$set\" nodeset=\"$set\" complete_nodeset=\"$set\" gp_index=\"$((40 + n))\"/></object>"
     local d
     for d in 0 1; do
+      # shellcheck disable=SC2198 # one of the arguments
       [ "${@:d+1:1}" = $n ] && echo "<object type=\"OSDev\" gp_index=\"$((50 + d))\" name=\"mlx5_$d\" osdev_type=\"3\"/>"
     done
     echo '</object>'

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash
 # Sourced after lib.sh, on a simulated fabric: a daemon on each of $hosts, with the configuration that is shipped.
 
 tool=$BUILD/tests/fabricd/fabric_tool

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash
 # Sourced by the scripts of this folder, after which they stand in the scratch directory.
 
 . "$(dirname "${BASH_SOURCE[0]}")/../tap.sh"

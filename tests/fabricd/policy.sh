@@ -36,8 +36,9 @@ ok "etc/policies and the example of mrmpi-policy(5) are valid by it" \
 
 n=0
 while IFS='|' read -r verdict class jobs others; do
+  n=$((n + 1))
   printf '{version: 1, classes: [{name: a, share: 100%s}], jobs: {default: a%s}%s}\n' \
-    "${class:+, $class}" "${jobs:+, $jobs}" "${others:+, $others}" >case$((n += 1)).yaml
+    "${class:+, $class}" "${jobs:+, $jobs}" "${others:+, $others}" >"case$n.yaml"
   wanted[n]=$verdict says[n]=${class:-${jobs:-$others}}
 done <<'END'
 good|lanes: 1

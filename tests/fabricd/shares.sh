@@ -37,7 +37,8 @@ fabricctl job set 1 gold --user "$(id -u)"
 like "gold is on the service level that is measured here; what has none is tin's" 'class=gold .*bulk=2 ' q
 
 stream() { # SL MESSAGES: h1 writes to h2, the result goes to file bw.SL; the client is the last background process
-  local port=$(free_port)
+  local port
+  port=$(free_port)
   simfab exec h2 -- ib_write_bw -F -d mlx5_0 -S "$1" -p $port -s 1048576 -n "$2" >"server.$1" 2>&1 &
   started
   wait_for 60 listening $port

@@ -107,7 +107,7 @@ else
   ok "module load # SKIP no environment-modules here" true
 fi
 ok "make uninstall there, too" make_it uninstall PREFIX="$tmp/p" LIBDIR="$tmp/far/away"
-is "no file, no directory below" "$(find "$tmp/p" "$tmp/far" | xargs)" "$tmp/p $tmp/far $tmp/far/away"
+is "no file, no directory below" "$(find "$tmp/p" "$tmp/far" -printf "%p ")" "$tmp/p $tmp/far $tmp/far/away "
 make_it install PREFIX=relative >"$tmp/out" 2>&1
 like "a relative PREFIX is refused" "PREFIX must be an absolute directory, not 'relative'" "$tmp/out"
 done_testing

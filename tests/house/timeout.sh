@@ -44,7 +44,7 @@ exec 3<"$2/said" # opened: it computes already
 timeout -t "$2/took" 60 cat <&3
 SH
 begin=$EPOCHREALTIME
-is "a command waits for another of its test" "$(bash "$tmp/test" "$processor" "$tmp")" done
+is "a command waits for another of its test" "$(bash "$tmp/test" "$processor" "$tmp")" "done"
 real=$(((${EPOCHREALTIME//[.,]/} - ${begin//[.,]/}) / 1000))
 cpu=$(awk 'NR == 1 {split($1, t, /[ms]/); print t[1] * 60000 + t[2] * 1000}' "$tmp/cpu")
 ok "which has computed for $cpu ms of $real: so long has the command taken" within "$(awk -v ms="$cpu" 'BEGIN {print ms / 1000 + 0.5}')"

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash
 # Sourced by scripts of this folder that run inside a fabric, which it starts: of two hosts with two rails, or $topology, if
 # the script has set it, with the $hosts that are wanted. They stand at the root of the sources. $job is the job that is run.
 

@@ -16,7 +16,8 @@ if [ -z "${SIMFAB_DIR:-}" ]; then
   simfab run --topology two-hosts-two-rails -- bash "$0" job "$tmp" >"$tmp/out" 2>&1 &
   run=$!
   ok "a fabric with a job is up" wait_for 20 test -s "$tmp/dir"
-  export SIMFAB_DIR=$(cat "$tmp/dir")
+  SIMFAB_DIR=$(cat "$tmp/dir")
+  export SIMFAB_DIR
   ok "the job is running" wait_for 20 moving
   kill -9 "$(pgrep -f "simfab-engine .*--dir $SIMFAB_DIR" | head -n 1)"
   ended() { ! kill -0 $run 2>/dev/null; }

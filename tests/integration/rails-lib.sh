@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash
 # Sourced by rails.sh and rails_table.sh after lib.sh: a job (rail_load) that goes on while rails are drained or fail, in phases.
 
 phase() { # N SECONDS: it begins, and lasts so long at least. A subnet manager may have time stand still before that

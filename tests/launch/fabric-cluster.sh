@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash
 # Sourced after slurm-cluster.sh: the cluster's nodes have a fabricd each, and its jobs are told to them by the plugin.
 #
 #   fabric_start            copies what users run (they cannot read everybody's build directory) and starts a fabricd for n1

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash
 # Sourced after integration/lib.sh, slurm-cluster.sh and fabric-cluster.sh: the cluster's nodes n1 and n2 are the hosts h1 and
 # h2 of the simulated subnet. Tasks are on their node's host by slurmd's TaskProlog, so users start programs as anywhere.
 #

@@ -30,12 +30,12 @@ class() { # USER JOB: of a process of the user that says it is of the job
   setpriv --reuid "$1" --clear-groups "$tmp/fabric_tool" query "$FABRICD_SOCKET" "$2" | sed -n 's/.* class=\([a-z]*\) .*/\1/p'
 }
 ok "the prologue" ./prologue 4711.server nobody
-fabricctl job list >jobs
+fabricctl job list >./jobs
 like "tells the daemon of the job" '^- .id: "?4711\.server"?, class: gold, source: rule, .*user: nobody' jobs
 is "its processes have its class" "$(class nobody 4711.server)" gold
 is "and nobody else's, whatever they say" "$(class daemon 4711.server)" tin
 ok "the epilogue" ./epilogue 4711.server
-fabricctl job list >jobs
+fabricctl job list >./jobs
 is "ends it" "$(cat jobs)" ""
 not_ok "once" ./epilogue 4711.server
 ok "a job by hand, with a lease of a second" fabricctl job set mine gold --user nobody --lease 1

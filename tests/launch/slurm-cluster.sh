@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash
 # Sourced by test scripts after tap.sh: a Slurm cluster of its own on this machine, of two nodes with four processors each.
 #
 #   slurm_start             starts munged, slurmctld and a slurmd for each node, all below $tmp, and waits until nodes are

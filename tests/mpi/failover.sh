@@ -21,7 +21,7 @@ job() {
   grep 'leak:' "$tmp/out"
   [ $rc = 0 ] && grep -q "^$rounds rounds, 0 errors" "$tmp/out" && ! grep -q 'leak:' "$tmp/out"
 }
-with() { local setting=$1; shift; (export "$setting"; job "$@"); } # NAME=VALUE and what job wants
+with() { local setting=$1; shift; (export "${setting?}"; job "$@"); } # NAME=VALUE and what job wants
 took() { sed -n "s/^round $1: \([0-9.]*\) ms.*/\1/p" "$tmp/out"; } # ROUND: ms, simulated
 soon() { awk -v a="$(took "$1")" -v b="$(took "$2")" 'BEGIN { exit !(a != "" && b != "" && a < b + 20) }'; }
 

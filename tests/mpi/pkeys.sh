@@ -23,7 +23,7 @@ for h in h1 h2; do for r in 0 1; do keys $h $r "$@"; done; done
 END
 chmod +x "$tmp/keys" "$tmp/everywhere"
 PATH=$tmp:$PATH
-with() { (export "$1"; "${@:2}"); } # NAME=VALUE COMMAND...
+with() { (export "${1?}"; "${@:2}"); } # NAME=VALUE COMMAND...
 
 # fabric TABLES SECONDS COMMAND...: the tables that ports have before COMMAND, in words of the above; its output in $tmp/out
 fabric() {

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash
 # Sourced: what a rank of another host that is never talked to costs, by what tests/libmrmpi/footprint has said in $tmp/out of
 # two jobs, a small one and a large one.
 

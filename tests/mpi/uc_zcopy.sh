@@ -18,7 +18,7 @@ job() {
   sed 's/^/# /' "$tmp/out" | tail -n 30
   [ $rc = 0 ] && grep -q "^$rounds rounds, 0 errors" "$tmp/out" && ! grep -q 'leak:' "$tmp/out"
 }
-with() { local setting=$1; shift; (export "$setting"; job "$@"); } # NAME=VALUE and what job wants
+with() { local setting=$1; shift; (export "${setting?}"; job "$@"); } # NAME=VALUE and what job wants
 took() { sed -n "s/^round $1: \([0-9.]*\) ms.*/\1/p" "$tmp/out"; } # ROUND: ms, simulated
 lossy() { echo "simfab fault link \"h2 mlx5_0\" 1 loss=$1 && simfab fault link \"h2 mlx5_1\" 1 loss=$1"; }
 

@@ -28,7 +28,7 @@ job() {
   fabric two-hosts-two-rails "$first" mrrun -n 2 --ppn 1 --stats "$BUILD/tests/mpi/failover" "$rounds" "$@" &&
     grep -q "^$rounds rounds, 0 errors" "$tmp/out"
 }
-with() { local setting=$1; shift; (export "$setting"; "$@"); } # NAME=VALUE CMD...
+with() { local setting=$1; shift; (export "${setting?}"; "$@"); } # NAME=VALUE CMD...
 lossy() { echo "simfab fault link \"h2 mlx5_0\" 1 loss=$1 && simfab fault link \"h2 mlx5_1\" 1 loss=$1"; }
 repaired() { # what was lost was asked for again, and what landed in its place was moved
   ok "what did not come is sent again ($(counted ud_missing) datagrams), what is in the wrong place moved ($(counted ud_misplaced))" \

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash
 # Sourced by test scripts after tap.sh: hosts that are this machine, by a launcher that greets as a login shell may.
 #
 #   far ARGS...             mrrun --launcher with it; its output goes to $tmp/out and $tmp/err. The status

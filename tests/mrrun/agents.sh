@@ -65,6 +65,7 @@ start() { # ARGS...: in the background, until all ranks have written their pids
   forget
   mrrun --launcher "$on_host" "$@" >"$tmp/out" 2>"$tmp/err" &
   pid=$!
+  # shellcheck disable=SC2171 # two strings make one command
   wait_for 60 eval '[ "$(wc -l <"$tmp/pids")" = '"$ranks" ]
 }
 deaf="trap '' INT TERM; echo \$\$ >>$tmp/pids; sleep 300 & echo \$! >>$tmp/pids; setsid sleep 300 & echo \$! >>$tmp/pids; while :; do wait; done"

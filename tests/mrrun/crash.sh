@@ -25,6 +25,7 @@ is "nothing of the handler itself" "$(grep -c 'crash_\|on_fatal' "$tmp/err")" 0
 is "it is told once, by this rank alone" "$(grep -c 'ends this rank at' "$tmp/err")" 1
 like "mrrun names the rank and the signal" '^mrrun: rank 1 .* was killed by signal 11 ' "$tmp/err"
 if command -v addr2line >/dev/null; then
+  # shellcheck disable=SC2091 # the output names the command to run
   is "addr2line knows the line" "$($(sed -n 's/.* source lines: //p' "$tmp/err") | sed -n 's/ (disc.*//; 1s|.*/||p')" \
     "crash.c:$(grep -n '"null"' "$root/tests/mrrun/crash.c" | awk -F: '{ print $1 + 1 }')"
 else

@@ -8,7 +8,7 @@ export LSAN_OPTIONS=${LSAN_OPTIONS:-suppressions=$here/lsan.supp:print_suppressi
 net=$here/../../etc/topologies/two-hosts-two-rails.net
 links=$BUILD/tests/mpi/failover h2='simfab fault link "h2 mlx5_0" 1'
 fabric() { timeout -k 5 100 simfab run --topology "$net" -- "$@" >"$tmp/out" 2>"$tmp/err" </dev/null; }
-with() { local setting=$1; shift; (export "$setting"; fabric "$@"); } # NAME=VALUE COMMAND
+with() { local setting=$1; shift; (export "${setting?}"; fabric "$@"); } # NAME=VALUE COMMAND
 ask() { python3 -c "import json; d = json.load(open('$tmp/stats.json')); print($1)"; } # EXPRESSION of the document
 has() { timeout 20 python3 "$here/timeline.py" "$tmp/trace.json" >"$tmp/events" || sed 's/^/# /' "$tmp/events"; }
 events() { awk -v w="$1" '$1 == w {n = $2} END {print n + 0}' "$tmp/events"; } # WORD

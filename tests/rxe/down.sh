@@ -20,7 +20,7 @@ job() { # RAILS PROGRAM...
   shift
   timeout -k 5 60 mrrun -n 2 --hosts "$(hosts "$rails")" "$@" >"$tmp/job" 2>&1
 }
-flowing() { local before=$(wire_bytes a0); sleep 0.3; [ $(($(wire_bytes a0) - before)) -gt 2000 ]; }
+flowing() { local before; before=$(wire_bytes a0); sleep 0.3; [ $(($(wire_bytes a0) - before)) -gt 2000 ]; }
 cut() { # RAILS INTERFACE: the link goes down under a job; sets rc and the seconds that it took to end
   local i begin
   mrrun -n 2 --timeout 60 --hosts "$(hosts "$1")" NPmpich2 -o "$tmp/np" -l 65536 -u 65536 -p 0 -n 1000000 >"$tmp/job" 2>&1 &

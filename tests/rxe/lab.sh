@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # Sourced by the tests here: jobs in one machine of the laboratory, each of which prints TAP, as one test's TAP.
 #
 # Where the laboratory cannot be built the test is skipped, with the reason; LAB_REQUIRED=1 in the environment makes that a

@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # Sourced inside the laboratory's machine: rails between two "hosts", A and B, that share it.
 #
 # Rail r is a pair of veth interfaces, ar and br, each with a soft-RoCE device (rxar, rxbr) and addresses 10.0.r.1 and

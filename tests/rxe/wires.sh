@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # Sourced inside the laboratory's machine, after tap.sh and rails.sh: what goes over the wires while a command runs.
 #
 #   wires_of CMD...        runs it, its output in $tmp/job; sets sent[INTERFACE], bytes, for a0 b0 a1 b1 lo, and prints them

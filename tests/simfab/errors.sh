@@ -29,42 +29,42 @@ caguid=0x30
 Ca 1 "H-30" # "h2 mlx5_0"
 '
 
-net <<<"$head[1] \"H-20\"[1]
+net <<<"${head}[1] \"H-20\"[1]
 [2] \"H-99\"[1]
-$h1[1] \"S-10\"[1]"
+${h1}[1] \"S-10\"[1]"
 wrong "unknown node" "bad\.net:6:.*H-99" --topology "$tmp/bad.net"
 
-net <<<"$head[1] \"H-20\"[1]
+net <<<"${head}[1] \"H-20\"[1]
 [1] \"H-30\"[1]
-$h1[1] \"S-10\"[1]
-$h2[1] \"S-10\"[1]"
+${h1}[1] \"S-10\"[1]
+${h2}[1] \"S-10\"[1]"
 wrong "port used twice" "bad\.net:6: .*S-10.*used twice" --topology "$tmp/bad.net"
 
-net <<<"$head[1] \"H-20\"[1]
+net <<<"${head}[1] \"H-20\"[1]
 [2] \"H-30\"[1]
-$h1[1] \"S-10\"[1]
+${h1}[1] \"S-10\"[1]
 $h2"
 wrong "a cable that dangles" "bad\.net:6: dangling: .*H-30" --topology "$tmp/bad.net"
 
-net <<<"$head[1] \"H-20\"[1]
-$h1[1] \"S-10\"[2]"
+net <<<"${head}[1] \"H-20\"[1]
+${h1}[1] \"S-10\"[2]"
 wrong "ends that contradict" "bad\.net:[0-9]+:.*" --topology "$tmp/bad.net"
 
-net <<<"$head[9] \"H-20\"[1]
-$h1[1] \"S-10\"[1]"
+net <<<"${head}[9] \"H-20\"[1]
+${h1}[1] \"S-10\"[1]"
 wrong "port out of range" "bad\.net:5:.*9" --topology "$tmp/bad.net"
 
-net <<<"$head[x] \"H-20\"[1]
+net <<<"${head}[x] \"H-20\"[1]
 $h1"
 wrong "bad number" "bad\.net:5:" --topology "$tmp/bad.net"
 
 net <<<""
 wrong "empty file" "bad\.net:" --topology "$tmp/bad.net"
 
-cat >"$tmp/good.net" <<<"$head[1] \"H-20\"[1]
+cat >"$tmp/good.net" <<<"${head}[1] \"H-20\"[1]
 [2] \"H-30\"[1]
-$h1[1] \"S-10\"[1]
-$h2[1] \"S-10\"[2]"
+${h1}[1] \"S-10\"[1]
+${h2}[1] \"S-10\"[2]"
 printf 'name: x\nno_such_key: 4\n' >"$tmp/bad.yaml"
 wrong "unknown key of a model" "bad\.yaml:2:1: .*no_such_key" --topology "$tmp/good.net" --model "$tmp/bad.yaml"
 printf 'name: x\n  y: [\n' >"$tmp/bad.yaml"

@@ -86,6 +86,7 @@ echo "low $(pingpong 0)"
 echo "high $(pingpong 1)"
 END
 managed() {
+  # shellcheck disable=SC2097,SC2098 # the same $tmp, exported
   tmp=$tmp simfab run --topology two-hosts-two-rails --model "$tmp/model.yaml" --opensm-option "qos TRUE" \
     --opensm-option "qos_max_vls 8" --opensm-option "qos_high_limit 255" --opensm-option "qos_vlarb_high 1:64" \
     --opensm-option "qos_vlarb_low 0:64" --opensm-option "qos_sl2vl 0,1,0,0,0,0,0,0,0,0,0,0,0,0,0,0" \

@@ -7,7 +7,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 export member=$BUILD/tests/simfab/test_mcast tmp
 
 fabric() { # FUNCTION: run it inside a fresh fabric
-  export -f "$1" group start finish wait_for counters counter
+  export -f "${1?}" group start finish wait_for counters counter
   ok "$1: the fabric comes up, everybody gets what he should, in order and whole" \
     timeout 100 simfab run --topology "$here/four-hosts.net" --model sdr-pcix -- bash -c "set -e; $1"
 }

@@ -18,7 +18,7 @@ rc() { cat "$tmp/$1.rc" 2>/dev/null; }
 fabric() { # TOPOLOGY FUNCTION [OPTION...]: run FUNCTION inside a fresh fabric
   local topology=$1 function=$2
   shift 2
-  export -f on lid_of wait_for "$function"
+  export -f on lid_of wait_for "${function?}"
   export tmp
   ok "$function: fabric $topology comes up and goes down" \
     timeout 120 simfab run --topology "$topology" --model sdr-pcix "$@" -- bash -c "$function"

@@ -20,7 +20,7 @@ EOF
 fabric() { # FUNCTION OPTION...
   local f=$1
   shift
-  export -f "$f" message log
+  export -f "${f?}" message log
   ok "$f: the fabric comes up and goes down" timeout 100 simfab run --topology "$here/four-hosts.net" --model sdr-pcix \
     --opensm-option "partition_config_file $tmp/partitions.conf" "$@" -- bash -c "$f"
 }

@@ -50,7 +50,7 @@ ok "two runs give the same trace" same_again
 
 # started and stopped within a run, some links only, a file that is full
 inside() {
-  cd "$tmp"
+  cd "$tmp" || exit
   simfab trace start links.json --links 'h1 mlx5_0*'
   simfab trace start links.json 2>busy
   pingpong h1 h2 $port -n 50
