@@ -3,7 +3,7 @@
  * `simfab opensm` and its socket in the supervisor, $SIMFAB_DIR/control.sock: a request ("restart", "wait" or "kill",
  * "first" or "standby", a subnet's number or 0 for all), an answer ("ok", or the error).
  */
-#include "simfab/cmd/run.h"
+#include "simfab/cmd/control.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -13,6 +13,12 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
+
+#include "simfab/cmd/cmd.h"
+#include "simfab/cmd/opensm.h"
+#include "simfab/cmd/paths.h"
+#include "simfab/cmd/pump.h"
+#include "simfab/cmd/say.h"
 
 enum { SM_STOP_MS = 5000 };
 
@@ -181,6 +187,19 @@ int control_command(const char *verb, int argc, char **argv, const char *help)
     snprintf(request, sizeof request, "%s %s %u", verb, standby ? "standby" : "first", only);
     return ask_supervisor(dir, request);
 }
+
+const char usage_opensm[] =
+    "usage: simfab opensm pid|wait|restart [standby] [SUBNET]\n"
+    "\n"
+    "  pid      print the process id of the opensm that `simfab run` started (kill -HUP makes it read its "
+    "configuration)\n"
+    "  wait     wait until it has brought the subnet up\n"
+    "  restart  stop it, start it again with $SIMFAB_DIR/opensm/opensm.conf, wait until the subnet is up (needed for "
+    "lmc)\n"
+    "\n"
+    "A fabric of several subnets has several: the number picks one, 1 or 2 and so on; without it all are meant. "
+    "standby: the one\n"
+    "that `simfab run --standby-sm` started.\n";
 
 int cmd_opensm(int argc, char **argv)
 {

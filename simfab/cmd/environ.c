@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The environment of programs on a simulated host, and `simfab exec`. */
-#include "simfab/cmd/cmd.h"
+#include "simfab/cmd/environ.h"
 
 #include <errno.h>
 #include <link.h>
@@ -8,6 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "simfab/cmd/cmd.h"
+#include "simfab/cmd/paths.h"
+#include "simfab/cmd/query.h"
+#include "simfab/cmd/say.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 static int find_runtime(struct dl_phdr_info *info, size_t size, void *path)
@@ -201,6 +206,15 @@ static void announce(const char *dir, const char *host)
 {
     free(query_text(dir, host, SF_OP_COMING, ""));
 }
+
+const char usage_exec[] = "usage: simfab exec [--real-clock] HOST -- CMD...\n"
+                          "\n"
+                          "Becomes CMD on the simulated host HOST: it sees HOST's name, its InfiniBand devices and "
+                          "virtual time. Works inside\n"
+                          "`simfab run`.\n"
+                          "\n"
+                          "  --real-clock  CMD keeps the real clock, as daemons want it; the same as SIMFAB_CLOCK=real "
+                          "in the environment\n";
 
 int cmd_exec(int argc, char **argv)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* opensm inside a fabric: started by the supervisor as on a host of the fabric, one for each subnet. */
-#include "simfab/cmd/run.h"
+#include "simfab/cmd/opensm.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -13,13 +13,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "simfab/cmd/environ.h"
+#include "simfab/cmd/paths.h"
+#include "simfab/cmd/pump.h"
+#include "simfab/cmd/say.h"
+
 /* Limits for an opensm to bring its subnet up: its own time, and real time on a busy machine. */
 enum { SM_UP_MS = 20000, SM_UP_MOST_MS = 600000 };
 
 /* opensm's log messages for a subnet brought up, and for standby behind another opensm. */
 static const char up_message[] = "SUBNET UP", standby_message[] = "Entering STANDBY state";
 
-void sm_path(const struct run *r, const struct sm *sm, const char *name, char path[PATH_MAX])
+static void sm_path(const struct run *r, const struct sm *sm, const char *name, char path[PATH_MAX])
 {
     snprintf(path, PATH_MAX, "%s/%s/%s", r->dir, sm->name, name);
 }

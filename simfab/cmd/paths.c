@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Where the parts are: beside this program in the build tree or in an installation. */
-#include "simfab/cmd/cmd.h"
+#include "simfab/cmd/paths.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "simfab/cmd/say.h"
 
 __attribute__((format(printf, 3, 4))) static bool try_path(char path[PATH_MAX], int mode, const char *fmt, ...)
 {

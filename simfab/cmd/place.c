@@ -3,12 +3,16 @@
  * Places opensm. A fabric with parts not joined by cables is several subnets, each with its own opensm. The engine
  * lists the adapter ports in the order of hosts, a line each: SUBNET HOST DEVICE PORT GUID.
  */
-#include "simfab/cmd/run.h"
+#include "simfab/cmd/place.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "simfab/cmd/environ.h"
+#include "simfab/cmd/query.h"
+#include "simfab/cmd/say.h"
 
 struct place {
     unsigned subnet;

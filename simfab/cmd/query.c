@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Questions to the engine (SF_CONN_QUERY), and `simfab status`. */
-#include "simfab/cmd/cmd.h"
+#include "simfab/cmd/query.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -9,6 +9,10 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
+
+#include "simfab/cmd/cmd.h"
+#include "simfab/cmd/paths.h"
+#include "simfab/cmd/say.h"
 
 static int greet(const char *dir, const char *host)
 {
@@ -146,6 +150,59 @@ char *query_with_fd(const char *dir, const char *host, enum sf_op op, const char
     errno = e;
     return text;
 }
+
+/* The arguments, one per line; NULL without memory, or if an argument holds a line end. */
+static char *join_lines(int argc, char **argv)
+{
+    size_t len = 1;
+    char *line;
+
+    for (int i = 0; i < argc; i++)
+        len += strlen(argv[i]) + 1;
+    line = calloc(1, len);
+    for (int i = 0; line && i < argc; i++) {
+        if (i)
+            strcat(line, "\n");
+        strcat(line, argv[i]);
+    }
+    return line;
+}
+
+int ask_engine(enum sf_op op, int argc, char **argv)
+{
+    const char *dir = fabric_dir();
+    char *line, *answer = NULL;
+    int status = 1;
+
+    if (!dir)
+        return EXIT_USAGE;
+    for (int i = 0; i < argc; i++)
+        if (strchr(argv[i], '\n')) {
+            complain("an argument holds a line end");
+            return EXIT_USAGE;
+        }
+    line = join_lines(argc, argv);
+    if (line)
+        answer = query_text(dir, "", op, line);
+    if (!answer) {
+        complain("the engine at %s does not answer: %s", dir, strerror(errno));
+    } else if (*answer == '+') {
+        fputs(answer + 1, stdout);
+        status = fflush(stdout) ? 1 : 0;
+    } else {
+        complain("%s", *answer ? answer + 1 : "the engine says nothing");
+        status = EXIT_USAGE;
+    }
+    free(answer);
+    free(line);
+    return status;
+}
+
+const char usage_status[] = "usage: simfab status [--hosts|--counters [\"NODE PORT\"]]\n"
+                            "\n"
+                            "Prints the state of the fabric: virtual time, events, processes, ports with their LIDs. "
+                            "--hosts prints the names of the\n"
+                            "hosts, one per line; --counters prints data and packets by port and virtual lane.\n";
 
 int cmd_status(int argc, char **argv)
 {

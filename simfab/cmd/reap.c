@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Leaving nothing behind: ending descendants and removing the fabric's directory. */
-#include "simfab/cmd/run.h"
+#include "simfab/cmd/reap.h"
 
+#include <stdbool.h>
 #include <dirent.h>
 #include <errno.h>
 #include <ftw.h>
@@ -11,6 +12,8 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "simfab/cmd/say.h"
 
 /* The parent of a living process; 0 for a zombie, or when there is none of that id. */
 static pid_t parent_of(const char *pid)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* `simfab run`: the command line, and the guardian (see run.h). */
-#include "simfab/cmd/run.h"
+#include "simfab/cmd/cmd.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,6 +15,14 @@
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "simfab/cmd/environ.h"
+#include "simfab/cmd/paths.h"
+#include "simfab/cmd/reap.h"
+#include "simfab/cmd/run.h"
+#include "simfab/cmd/say.h"
+#include "simfab/cmd/supervise.h"
+#include "simfab/cmd/trace.h"
 
 /* args is the command line with room for a program name in front. */
 static bool parse_run_options(int argc, char **args, struct options *o)
@@ -175,6 +183,32 @@ static int run_fabric(int argc, char **args, struct options *o)
     close(pipes[0]);
     return guard(pid, pipes[1], sigfd, dir);
 }
+
+const char usage_run[] =
+    "usage: simfab run --topology FILE [--model FILE] [--sm HOST]... [--opensm-option \"NAME VALUE\"]... [--no-opensm] "
+    "[--trace FILE] -- CMD...\n"
+    "\n"
+    "Starts the engine of a simulated InfiniBand subnet and opensm in it, waits until the subnet is up, runs CMD, and "
+    "takes\n"
+    "everything down when CMD ends. Any number may run at once; no privilege is needed; nothing is left behind.\n"
+    "\n"
+    "  --topology FILE       a netlist as ibnetdiscover prints it, or the name of an installed one "
+    "(two-hosts-two-rails)\n"
+    "  --model FILE          a timing model, or the name of an installed one (sdr-pcix, ddr-connectx,\n"
+    "                        hdr); default: built-in "
+    "values\n"
+    "  --sm HOST             the host that opensm runs on; default: the first of the netlist. A netlist of several\n"
+    "                        subnets has an opensm for each: repeated, it names their hosts in turn\n"
+    "  --standby-sm HOST     a second opensm, with less priority, that takes over when the first one is gone\n"
+    "  --opensm-option TEXT  one more line for opensm.conf, such as \"lmc 1\"; may be repeated\n"
+    "  --no-opensm           start no opensm: ports stay in state Initialize until CMD starts a subnet manager\n"
+    "  --trace FILE          write down what happens on the links: see simfab trace\n"
+    "\n"
+    "CMD finds SIMFAB_DIR (the fabric's directory: engine.log, opensm/opensm.conf, opensm/opensm.log, "
+    "opensm/opensm.pid; opensm-2/ of a second subnet) in\n"
+    "its environment and this program in its PATH. Exit status: CMD's (128+N if signal N killed it); 2 if the command "
+    "line, the\n"
+    "topology or the model is wrong (nothing was started); 1 if the subnet did not come up or the engine died.\n";
 
 int cmd_run(int argc, char **argv)
 {

@@ -8,7 +8,9 @@
 #ifndef SIMFAB_CMD_RUN_H
 #define SIMFAB_CMD_RUN_H
 
-#include "simfab/cmd/cmd.h"
+#include <limits.h>
+#include <stdbool.h>
+#include <sys/types.h>
 
 enum { SMS_MAX = 16 };
 
@@ -52,47 +54,8 @@ struct run {
     struct sm sm[2 * SMS_MAX]; /* standbys come last */
     unsigned num_sms;
     bool guardian_gone, engine_gone, command_done;
-    int engine_status, command_status; /* as from waitpid */
+    int engine_status, command_status;                          /* as from waitpid */
+    void (*sm_ended)(struct run *r, struct sm *sm, int status); /* called by run_pump() */
 };
-
-/* True when the run cannot go on: guardian or engine gone, or CMD done. */
-static inline bool run_is_over(const struct run *r)
-{
-    return r->guardian_gone || r->engine_gone || r->command_done;
-}
-
-/* supervise.c */
-int supervise(const struct options *opt, const char *dir, int guard);
-/* Waits for fd (or -1) to be readable, doing due work meanwhile: 1 readable, 0 time is up, -1 the run is over. */
-int run_pump(struct run *r, int fd, int timeout_ms);
-/* In a forked child: ordinary signals again, and die with the supervisor. */
-void run_child_setup(const struct run *r);
-int64_t now_ms(void);
-/* A file's last lines, on stderr. */
-void show_tail(const char *path, off_t from);
-
-/* place.c: places opensm, one for each subnet; false: complained, the command line is impossible */
-bool sms_place(struct run *r);
-
-/* opensm.c */
-bool sm_start(struct run *r, struct sm *sm); /* false: complained */
-void sm_stop(struct run *r, struct sm *sm, int patience_ms);
-bool sm_wait_up(struct run *r, struct sm *sm); /* false: complained, unless the run is over */
-void sm_ended(struct run *r, struct sm *sm, int status);
-void sm_path(const struct run *r, const struct sm *sm, const char *name, char path[PATH_MAX]);
-/* "was killed by signal 9 (Killed)" */
-const char *how_it_ended(int status, char buf[64]);
-
-/* control.c */
-bool control_open(struct run *r);
-void control_serve(struct run *r);
-
-/* reap.c */
-/*
- * Kills every descendant (this process is a subreaper: orphans become its children) except those in the list (0: no
- * process); sig first, SIGKILL after patience_ms.
- */
-void kill_children(int sig, int patience_ms, const pid_t *spare, unsigned num_spare);
-void remove_tree(const char *dir);
 
 #endif

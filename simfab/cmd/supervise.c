@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The supervisor of `simfab run`: brings the fabric up, runs CMD, takes all down (see run.h). */
-#include "simfab/cmd/run.h"
+#include "simfab/cmd/supervise.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,125 +16,17 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "simfab/cmd/cmd.h"
+#include "simfab/cmd/control.h"
+#include "simfab/cmd/opensm.h"
+#include "simfab/cmd/paths.h"
+#include "simfab/cmd/place.h"
+#include "simfab/cmd/pump.h"
+#include "simfab/cmd/reap.h"
+#include "simfab/cmd/say.h"
+#include "simfab/cmd/trace.h"
+
 enum { ENGINE_START_MS = 20000, GRACE_MS = 800 };
-
-int64_t now_ms(void)
-{
-    struct timespec ts;
-
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
-}
-
-void show_tail(const char *path, off_t from)
-{
-    char buf[4096];
-    ssize_t n;
-    off_t size;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-
-    if (fd < 0)
-        return;
-    size = lseek(fd, 0, SEEK_END);
-    if (size - from > (off_t)sizeof buf)
-        from = size - (off_t)sizeof buf;
-    n = pread(fd, buf, sizeof buf, from);
-    close(fd);
-    if (n > 0) {
-        fprintf(stderr, "--- the last of %s:\n%.*s%s", path, (int)n, buf, buf[n - 1] == '\n' ? "" : "\n");
-        fflush(stderr);
-    }
-}
-
-void run_child_setup(const struct run *r)
-{
-    sigset_t none;
-
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, NULL);
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != r->self)
-        _exit(1);
-}
-
-/* ---- events while waiting ---------------------------------------------------------------------------------------- */
-
-const char *how_it_ended(int status, char buf[64])
-{
-    if (WIFEXITED(status))
-        snprintf(buf, 64, "ended with status %d", WEXITSTATUS(status));
-    else
-        snprintf(buf, 64, "was killed by signal %d (%s)", WTERMSIG(status), strsignal(WTERMSIG(status)));
-    return buf;
-}
-
-static void collect_dead(struct run *r)
-{
-    struct signalfd_siginfo si;
-    pid_t pid;
-    int st;
-
-    while (read(r->sigfd, &si, sizeof si) == sizeof si)
-        ;
-    while ((pid = waitpid(-1, &st, WNOHANG)) > 0) {
-        if (pid == r->engine) {
-            r->engine = 0;
-            r->engine_gone = true;
-            r->engine_status = st;
-        } else if (pid == r->command) {
-            r->command = 0;
-            r->command_done = true;
-            r->command_status = st;
-        }
-        for (unsigned i = 0; i < r->num_sms; i++)
-            if (pid == r->sm[i].pid)
-                sm_ended(r, &r->sm[i], st);
-    }
-}
-
-static void hear_guardian(struct run *r)
-{
-    char sigs[16];
-    ssize_t n = read(r->guard, sigs, sizeof sigs);
-
-    if (n == 0)
-        r->guardian_gone = true;
-    for (ssize_t i = 0; i < n; i++) {
-        if (r->command)
-            kill(r->command, sigs[i]);
-        else if (!r->command_done && (sigs[i] == SIGTERM || sigs[i] == SIGINT || sigs[i] == SIGHUP)) {
-            r->command_done = true; /* told to stop before CMD began */
-            r->command_status = sigs[i];
-        }
-    }
-}
-
-int run_pump(struct run *r, int fd, int timeout_ms)
-{
-    int64_t end = now_ms() + timeout_ms;
-
-    for (;;) {
-        struct pollfd p[] = {
-            {.fd = r->guard, .events = POLLIN},
-            {.fd = r->sigfd, .events = POLLIN},
-            {.fd = fd, .events = POLLIN},
-        };
-        int64_t left = end - now_ms();
-
-        if (run_is_over(r))
-            return -1;
-        if (poll(p, 3, timeout_ms < 0 ? -1 : left > 0 ? (int)left : 0) < 0 && errno != EINTR)
-            return -1;
-        if (p[0].revents)
-            hear_guardian(r);
-        if (p[1].revents)
-            collect_dead(r);
-        if (p[2].revents)
-            return run_is_over(r) ? -1 : 1;
-        if (timeout_ms >= 0 && now_ms() >= end)
-            return run_is_over(r) ? -1 : 0;
-    }
-}
 
 /* ---- engine ---------------------------------------------------------------------------------------------------- */
 
@@ -322,7 +214,7 @@ static int bring_up_and_run(struct run *r)
 
 int supervise(const struct options *opt, const char *dir, int guard)
 {
-    struct run r = {.opt = opt, .dir = dir, .guard = guard, .control = -1, .self = getpid()};
+    struct run r = {.opt = opt, .dir = dir, .guard = guard, .control = -1, .self = getpid(), .sm_ended = sm_ended};
     sigset_t all, chld;
     int status;
 

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "simfab/cmd/say.h"
+
 const char usage_topology[] =
     "usage: simfab topology SHAPE --hosts N [OPTIONS] >FILE\n"
     "\n"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* `simfab trace`: opens the file here, as whoever asks, and gives the engine the descriptor. */
-#include "simfab/cmd/cmd.h"
+#include "simfab/cmd/trace.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -11,6 +11,11 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "simfab/cmd/cmd.h"
+#include "simfab/cmd/paths.h"
+#include "simfab/cmd/query.h"
+#include "simfab/cmd/say.h"
 
 const char usage_trace[] =
     "usage: simfab trace start FILE [--links PATTERN] [--limit BYTES]\n"

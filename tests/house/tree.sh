@@ -245,6 +245,7 @@ no_circles() { # NAME DIRECTORIES OF OBJECTS...
 no_circles "libmrmpi and fabricd (and mrrun)" "$BUILD"/obj/{fabricd,mrrun}/ "$BUILD"/obj/fabricd/*/ "$BUILD"/obj/libmrmpi/[!a]*/ "$BUILD"/obj/libmrmpi/*/*/
 no_circles "simfab's engine" "$BUILD"/obj/simfab/engine/*/
 no_circles "simfab's preloaded library" "$BUILD"/obj/simfab/preload/
+no_circles "the simfab command" "$BUILD"/obj/simfab/cmd/
 
 # Bounds. The exceptions are what was over them when they were made: no new one comes, and one that has been cured leaves.
 within() { # within "what" EXCEPTIONS: "file figures" lines are refused, unless the file is an exception
