@@ -3,7 +3,7 @@
  * Actors: the threads of this process that call verbs, each in a slot of the arena with its own clock. A thread takes a
  * slot at its first call and frees the slot at its end. Waits are reported to the engine here.
  */
-#include "simfab/preload/clock.h"
+#include "simfab/preload/actor.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,6 +12,13 @@
 #include <string.h>
 #include <time.h>
 
+#include "simfab/preload/attach.h"
+#include "simfab/preload/callers.h"
+#include "simfab/preload/clock_base.h"
+#include "simfab/preload/cpu.h"
+#include "simfab/preload/preload.h"
+#include "simfab/preload/relay.h"
+#include "simfab/preload/slots.h"
 #include "simfab/preload/upcalls.h"
 
 #define SIBLING_WAKES 8u    /* of one idle actor, for the sake of others, until time has moved */

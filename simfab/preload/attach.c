@@ -3,8 +3,7 @@
  * The process's attachment to the engine (simfab/proto.h): made at the first use, one per process. A forked
  * child starts again with nothing.
  */
-#include "simfab/preload/preload.h"
-#include "simfab/preload/upcalls.h"
+#include "simfab/preload/attach.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -13,6 +12,10 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+
+#include "simfab/preload/connect.h"
+#include "simfab/preload/preload.h"
+#include "simfab/preload/upcalls.h"
 
 struct sfp_proc sfp_proc = {.sock = -1, .bell = -1};
 unsigned sfp_generation;

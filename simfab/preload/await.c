@@ -5,9 +5,14 @@
  * ends calls the waiter. Waiters for the same object are called in the order of arrival. All functions may be used in
  * signal handlers, as sem_post may: there is no lock. Seats go with the actors' slots.
  */
-#include "simfab/preload/clock.h"
+#include "simfab/preload/await.h"
 
 #include <pthread.h>
+
+#include "simfab/preload/actor.h"
+#include "simfab/preload/attach.h"
+#include "simfab/preload/preload.h"
+#include "simfab/preload/slots.h"
 
 #define ASK_MAX 1000u
 

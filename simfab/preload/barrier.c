@@ -4,12 +4,17 @@
  * here. Barriers shared by processes stay the C library's. An actor that takes turns waits to be called by the last
  * arrival (await.c), other threads wait in the kernel. Where nothing is simulated, all barriers are the C library's.
  */
-#include "simfab/preload/clock.h"
+#include "simfab/preload/preload.h"
 
 #include <limits.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <stdlib.h>
+
+#include "simfab/preload/actor.h"
+#include "simfab/preload/await.h"
+#include "simfab/preload/connect.h"
+#include "simfab/preload/slots.h"
 
 struct barrier {
     struct barrier *next;

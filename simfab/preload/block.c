@@ -8,18 +8,30 @@
  * at which the engine itself resumes the actor. So a poll or epoll that includes such a pipe waits as an idle actor
  * does.
  */
-#include "simfab/preload/clock.h"
+#include "simfab/preload/preload.h"
 
+#include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
+#include <time.h>
+
+#include "simfab/preload/actor.h"
+#include "simfab/preload/attach.h"
+#include "simfab/preload/clock.h"
+#include "simfab/preload/clock_base.h"
+#include "simfab/preload/marks.h"
+#include "simfab/preload/slots.h"
+#include "simfab/preload/trap.h"
+#include "simfab/preload/verbs_cq.h"
 
 /* Wraps a call on one descriptor. */
 #define ON(fd, events, flags, expr)                                                                                    \

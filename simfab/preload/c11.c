@@ -3,11 +3,13 @@
  * <threads.h>: the C library's own versions bypass the interposed functions, so they are rebuilt here on these
  * functions. The types are those of POSIX threads under other names.
  */
-#include "simfab/preload/clock.h"
+#include "simfab/preload/preload.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <threads.h>
+#include <time.h>
 
 _Static_assert(sizeof(mtx_t) == sizeof(pthread_mutex_t) && sizeof(cnd_t) == sizeof(pthread_cond_t) &&
                    sizeof(thrd_t) == sizeof(pthread_t),

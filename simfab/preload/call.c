@@ -5,6 +5,9 @@
 #include <errno.h>
 #include <pthread.h>
 
+#include "simfab/preload/actor.h"
+#include "simfab/preload/attach.h"
+#include "simfab/preload/connect.h"
 #include "simfab/preload/preload.h"
 
 static pthread_mutex_t call_lock = PTHREAD_MUTEX_INITIALIZER;

@@ -7,7 +7,11 @@
  * actors shares objects with actors, and may be the next caller where only actors called so far: then all objects are
  * UNKNOWN, and also before, while a guest may become such a helper.
  */
+#include "simfab/preload/callers.h"
+
+#include "simfab/preload/attach.h"
 #include "simfab/preload/preload.h"
+#include "simfab/preload/slots.h"
 
 #define ENTRIES 1024u /* a power of two */
 #define PROBES  32u   /* places to search for an object */

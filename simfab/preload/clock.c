@@ -10,6 +10,7 @@
  */
 #include "simfab/preload/clock.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +18,14 @@
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/times.h>
+#include <time.h>
 #include <unistd.h>
+
+#include "simfab/preload/actor.h"
+#include "simfab/preload/attach.h"
+#include "simfab/preload/clock_base.h"
+#include "simfab/preload/preload.h"
+#include "simfab/preload/slots.h"
 
 #define PS_PER_NS  1000u
 #define NS_PER_S   1000000000ull

@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Decides whether time is virtual; the zero of virtual time, and the clocks of threads that are no actors. */
-#include "simfab/preload/clock.h"
+#include "simfab/preload/clock_base.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+
+#include "simfab/preload/connect.h"
+#include "simfab/preload/preload.h"
 
 static pthread_once_t mode_once = PTHREAD_ONCE_INIT;
 static bool virtual_time, mode_known;

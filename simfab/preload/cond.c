@@ -3,9 +3,17 @@
  * Condition variables. An actor that takes turns waits to be called by the signalling thread (await.c), other threads
  * wait in the kernel. The signalling thread does not know the kind of its waiters, and signals both.
  */
-#include "simfab/preload/until.h"
+#include "simfab/preload/preload.h"
 
+#include <errno.h>
 #include <pthread.h>
+#include <time.h>
+
+#include "simfab/preload/actor.h"
+#include "simfab/preload/await.h"
+#include "simfab/preload/callers.h"
+#include "simfab/preload/lock.h"
+#include "simfab/preload/until.h"
 
 /* These exist in two versions; the linker's default for dlsym is the old one. */
 #define REAL_COND(name)                                                                                                \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Where this process is, and talking to the engine: connections, requests and answers. No state but the environment's.
  */
-#include "simfab/preload/preload.h"
+#include "simfab/preload/connect.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -12,6 +12,8 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+
+#include "simfab/preload/preload.h"
 
 /* ---- where we are ---------------------------------------------------------------------------------------------- */
 

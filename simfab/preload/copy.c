@@ -8,6 +8,8 @@
 
 #include <sys/uio.h>
 
+#include "simfab/preload/actor.h"
+
 #define SFP_COPY_MIN 1024u
 
 /* The C library's own, by names that are not taken here. */

@@ -5,13 +5,17 @@
  * on to threads and children: before each such call, the thread gets its former affinity back. The slot says whether
  * the engine has moved the thread, or is about to.
  */
-#include "simfab/preload/clock.h"
+#include "simfab/preload/cpu.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <string.h>
 #include <sys/syscall.h>
+
+#include "simfab/preload/attach.h"
+#include "simfab/preload/preload.h"
+#include "simfab/preload/slots.h"
 
 #define MOVING_LOOKS 100000 /* looks for the engine, which needs microseconds, to move a thread */
 

@@ -10,8 +10,8 @@
 
 #include <dirent.h>
 #include <limits.h>
-
-#include "simfab/preload/preload.h"
+#include <stdbool.h>
+#include <stdint.h>
 
 /* Open /dev/infiniband/umadN or issmN; flags as for open(2). A descriptor or -1 with errno. */
 int sfp_umad_open(unsigned n, int flags);

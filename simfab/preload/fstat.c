@@ -3,7 +3,7 @@
  * Metadata of open files of the simulated sysfs. Such a file is a memfd with the contents at opening. Its name holds
  * the path, and fstat returns the result of stat() on the path, because cp and others compare the two.
  */
-#include "simfab/preload/devices.h"
+#include "simfab/preload/preload.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,6 +11,8 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "simfab/preload/devices.h"
 
 #define LINK_PREFIX "/memfd:" SFP_CONTENT_NAME
 #define LINK_SUFFIX " (deleted)"

@@ -7,11 +7,27 @@
  * An actor that takes turns waits for a thread of its process until woken (await.c); for other processes, in the
  * kernel.
  */
-#include "simfab/preload/until.h"
+#include "simfab/preload/futex.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
+#include <time.h>
+
+#include "simfab/preload/actor.h"
+#include "simfab/preload/attach.h"
+#include "simfab/preload/await.h"
+#include "simfab/preload/callers.h"
+#include "simfab/preload/clock.h"
+#include "simfab/preload/clock_base.h"
+#include "simfab/preload/connect.h"
+#include "simfab/preload/cpu.h"
+#include "simfab/preload/preload.h"
+#include "simfab/preload/slots.h"
+#include "simfab/preload/trap.h"
 
 /*
  * A guest with this number of waits and no call of verbs computes for others: the guest becomes a helper, and takes no

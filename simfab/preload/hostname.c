@@ -12,6 +12,8 @@
 #include <string.h>
 #include <sys/utsname.h>
 
+#include "simfab/preload/connect.h"
+
 int __gethostname_chk(char *name, size_t len, size_t size);
 
 SFP_EXPORT int gethostname(char *name, size_t len)

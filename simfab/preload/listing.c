@@ -6,13 +6,15 @@
  * An open directory of the shadow has a struct listing; all others go straight on. The list is short (a program has few
  * of them open) and guarded by a lock; without any, the cost is one look at a counter.
  */
-#include "simfab/preload/devices.h"
+#include "simfab/preload/preload.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "simfab/preload/devices.h"
 
 struct listing {
     struct listing *next;

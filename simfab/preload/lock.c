@@ -4,10 +4,19 @@
  * lock. Where actors take turns, the actor waits to be called by the unlocking thread (await.c). If the holder is no
  * actor, the actor reports a wait in the kernel to the engine.
  */
-#include "simfab/preload/until.h"
+#include "simfab/preload/lock.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
+#include <time.h>
+
+#include "simfab/preload/actor.h"
+#include "simfab/preload/attach.h"
+#include "simfab/preload/await.h"
+#include "simfab/preload/preload.h"
+#include "simfab/preload/slots.h"
+#include "simfab/preload/until.h"
 
 static bool is_actor(void)
 {

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Descriptors of the engine's event pipes. */
+#include "simfab/preload/marks.h"
+
 #include "simfab/preload/preload.h"
 
 #define MARKS 65536

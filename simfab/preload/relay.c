@@ -4,10 +4,16 @@
  * goes IDLE passes its turn on to the next actor of its host, of another process, without waking the engine. Only the
  * first actor of a process has a seat there, and only while it is the only actor.
  */
-#include "simfab/preload/preload.h"
+#include "simfab/preload/relay.h"
 
 #include <limits.h>
 #include <linux/futex.h>
+#include <time.h>
+
+#include "simfab/preload/actor.h"
+#include "simfab/preload/attach.h"
+#include "simfab/preload/preload.h"
+#include "simfab/preload/slots.h"
 
 #define PLACE(turn) ((turn)&255u)
 

@@ -4,9 +4,17 @@
  * (await.c). One waiter is called at a time, and a reader that gets the lock calls the next waiter. A writer queues
  * behind called waiters; a reader does not, because the reader may already have the lock.
  */
-#include "simfab/preload/until.h"
+#include "simfab/preload/preload.h"
 
+#include <errno.h>
 #include <pthread.h>
+#include <time.h>
+
+#include "simfab/preload/actor.h"
+#include "simfab/preload/attach.h"
+#include "simfab/preload/await.h"
+#include "simfab/preload/slots.h"
+#include "simfab/preload/until.h"
 
 enum how { READ, WRITE };
 

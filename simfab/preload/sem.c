@@ -4,11 +4,21 @@
  * events from outside, for which the engine asks the kernel; while only actors have posted a semaphore, the engine need
  * not.
  */
-#include "simfab/preload/until.h"
+#include "simfab/preload/preload.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <semaphore.h>
 #include <stdarg.h>
+#include <time.h>
+
+#include "simfab/preload/actor.h"
+#include "simfab/preload/attach.h"
+#include "simfab/preload/await.h"
+#include "simfab/preload/callers.h"
+#include "simfab/preload/slots.h"
+#include "simfab/preload/until.h"
+#include "simfab/preload/verbs_events.h"
 
 static struct {
     bool actors, helpers;

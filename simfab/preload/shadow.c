@@ -4,7 +4,7 @@
  * library's directory functions, shells and globs work there. The tree is made at the first need, under another name,
  * and renamed when complete. The names in the tree never change while the fabric lives.
  */
-#include "simfab/preload/devices.h"
+#include "simfab/preload/preload.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,6 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+
+#include "simfab/preload/connect.h"
+#include "simfab/preload/devices.h"
 
 static const char *const roots[] = {"/sys/class/infiniband", "/sys/class/infiniband_mad", "/sys/class/infiniband_verbs",
                                     "/dev/infiniband"};

@@ -3,6 +3,16 @@
  * Sleeping, and waiting until a time, in virtual time. An actor that sleeps hands its wake-up time to the engine and is
  * woken when virtual time gets there; another thread really sleeps, and its process's clock moves on by the length.
  */
+#include "simfab/preload/preload.h"
+
+#include <errno.h>
+#include <time.h>
+
+#include "simfab/preload/actor.h"
+#include "simfab/preload/attach.h"
+#include "simfab/preload/clock.h"
+#include "simfab/preload/clock_base.h"
+#include "simfab/preload/slots.h"
 #include "simfab/preload/until.h"
 
 static uint64_t ns_of(const struct timespec *ts)

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "simfab/preload/attach.h"
 #include "simfab/preload/preload.h"
 
 __thread struct sf_actor *sfp_self;

@@ -3,13 +3,16 @@
  * Starting other programs: the time stamp counter must be readable again before an exec (see tsc.c). The C library's
  * own functions call each other without passing by here, so each is taken.
  */
-#include "simfab/preload/clock.h"
+#include "simfab/preload/preload.h"
 
 #include <spawn.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
+
+#include "simfab/preload/actor.h"
+#include "simfab/preload/tsc.h"
 
 #define RELEASED(expr)                                                                                                 \
     ({                                                                                                                 \

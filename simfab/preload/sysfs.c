@@ -4,7 +4,7 @@
  * shadow (shadow.c) by replacing the path. Opening a file asks the engine for the present contents. The C library's own
  * functions call each other by internal names, so each public entry is interposed. Every other path goes straight on.
  */
-#include "simfab/preload/devices.h"
+#include "simfab/preload/preload.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -17,6 +17,9 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
+
+#include "simfab/preload/connect.h"
+#include "simfab/preload/devices.h"
 
 /* ---- opening -------------------------------------------------------------------------------------------------- */
 

@@ -4,11 +4,25 @@
  * of other threads. Its number orders threads that arrive at the same time. The waiter for its end is called at the
  * end. A thread created by an actor takes turns from the beginning.
  */
-#include "simfab/preload/until.h"
+#include "simfab/preload/thread.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
+#include <time.h>
+
+#include "simfab/preload/actor.h"
+#include "simfab/preload/attach.h"
+#include "simfab/preload/await.h"
+#include "simfab/preload/clock.h"
+#include "simfab/preload/clock_base.h"
+#include "simfab/preload/connect.h"
+#include "simfab/preload/futex.h"
+#include "simfab/preload/preload.h"
+#include "simfab/preload/slots.h"
+#include "simfab/preload/tsc.h"
+#include "simfab/preload/until.h"
 
 #define JOIN_LOOKS 1000 /* for a thread that has reported its end */
 

@@ -5,8 +5,9 @@
  * polls like a timerfd. Real timers: those of processes that are not attached, timers of processor time, and timers
  * that start a thread.
  */
-#include "simfab/preload/clock.h"
+#include "simfab/preload/preload.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
@@ -15,6 +16,14 @@
 #include <string.h>
 #include <sys/time.h>
 #include <sys/timerfd.h>
+#include <time.h>
+
+#include "simfab/preload/attach.h"
+#include "simfab/preload/call.h"
+#include "simfab/preload/clock.h"
+#include "simfab/preload/clock_base.h"
+#include "simfab/preload/marks.h"
+#include "simfab/preload/slots.h"
 
 #define TIMERS_MAX        256u
 #define CLOCK_SECONDS_MAX 10000000ull /* four months: an end never seen */

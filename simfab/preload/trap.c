@@ -4,9 +4,13 @@
  * the kernel without the C library (futex.c). The program's own handlers of these signals come after ours, and do not
  * displace ours. No thread can block these signals, because the kernel would then kill the process.
  */
-#include "simfab/preload/clock.h"
+#include "simfab/preload/trap.h"
 
+#include <pthread.h>
 #include <signal.h>
+
+#include "simfab/preload/connect.h"
+#include "simfab/preload/preload.h"
 
 static struct trap {
     int sig;

@@ -12,7 +12,19 @@
  * (trap.c). The C library's clocks read the counter in the vDSO, and stay real. The kernel's setting survives exec, and
  * would kill the next program before the library is loaded there: spawn.c takes the setting back.
  */
-#include "simfab/preload/clock.h"
+#include "simfab/preload/tsc.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <time.h>
+
+#include "simfab/preload/attach.h"
+#include "simfab/preload/clock_base.h"
+#include "simfab/preload/connect.h"
+#include "simfab/preload/preload.h"
+#include "simfab/preload/trap.h"
+#include "simfab/preload/tsc_patch.h"
 
 #if defined(__x86_64__)
 
@@ -26,7 +38,6 @@
 #include <sys/prctl.h>
 #include <ucontext.h>
 
-#include "simfab/preload/tsc.h"
 #include "simfab/tsc/tsc.h"
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;

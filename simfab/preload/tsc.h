@@ -1,23 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Shared by tsc.c (handles faults) and tsc_patch.c (makes instructions fault). */
+/* The time stamp counter. */
 #ifndef SIMFAB_PRELOAD_TSC_H
 #define SIMFAB_PRELOAD_TSC_H
 
 #include <stdbool.h>
-#include <stdint.h>
 
-/* Loads the patching library, before any of the next two. False: not found. */
-bool sfp_patch_load(void);
-/* The instruction AT traps from now on. False: the kernel refuses. */
-bool sfp_patch_byte(void *at);
-/* Patches all loaded objects, and objects loaded later. False: some code is unpatched. */
-bool sfp_patch_all(void);
-
+/* Chooses how to catch readings of the time stamp counter; takes milliseconds if code must be patched. */
+void sfp_tsc_prepare(void);
 /*
- * True at the function that the loader calls for debuggers after loading or unloading. Then continue at the second
- * function instead.
+ * Of an actor: reading the counter faults in this thread from now on, and gives virtual time. The engine is told how.
  */
-bool sfp_patch_is_loader(const uint8_t *ip);
-void sfp_patch_at_loader(void);
+void sfp_tsc_trap(void);
+/* A thread has this from its creator. */
+bool sfp_tsc_is_trapped(void);
+void sfp_tsc_inherit(bool creators);
+/* Around an exec: make the counter readable, and whether it was not; and back again. */
+bool sfp_tsc_release(void);
+void sfp_tsc_restore(bool released);
 
 #endif

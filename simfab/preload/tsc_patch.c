@@ -9,7 +9,14 @@
  * instead. Interposing dlopen would not do: the loader searches according to its caller, and the C library does not go
  * through dlopen.
  */
-#include "simfab/preload/tsc.h"
+#include "simfab/preload/tsc_patch.h"
+
+#include <errno.h>
+#include <pthread.h>
+
+#include "simfab/preload/attach.h"
+#include "simfab/preload/connect.h"
+#include "simfab/preload/preload.h"
 
 #if defined(__x86_64__)
 
@@ -20,7 +27,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "simfab/preload/clock.h"
 #include "simfab/tsc/tsc.h"
 
 #define LIBRARY "libsimfab-tsc.so"

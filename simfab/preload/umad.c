@@ -6,9 +6,7 @@
  * A write does not wait for the engine if the open file's page says that the engine will take the datagram. Pages are
  * found by the socket's address, too, and belong to the process that opened the file, and to its children.
  */
-#include "simfab/preload/clock.h"
-#include "simfab/preload/devices.h"
-#include "simfab/umad_proto.h"
+#include "simfab/preload/preload.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -22,6 +20,13 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+
+#include "simfab/preload/actor.h"
+#include "simfab/preload/clock.h"
+#include "simfab/preload/connect.h"
+#include "simfab/preload/devices.h"
+#include "simfab/preload/slots.h"
+#include "simfab/umad_proto.h"
 
 ssize_t __read_chk(int fd, void *buf, size_t n, size_t size);
 

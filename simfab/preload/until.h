@@ -6,7 +6,13 @@
 #ifndef SIMFAB_PRELOAD_UNTIL_H
 #define SIMFAB_PRELOAD_UNTIL_H
 
+#include <time.h>
+#include <stdint.h>
+#include <stdbool.h>
+
+#include "simfab/preload/actor.h"
 #include "simfab/preload/clock.h"
+#include "simfab/preload/slots.h"
 
 struct sfp_until {
     uint64_t ps; /* in virtual time, never 0 */

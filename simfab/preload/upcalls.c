@@ -2,9 +2,12 @@
 /* The upcalls of this library. */
 #include "simfab/preload/upcalls.h"
 
+#include "simfab/preload/actor.h"
 #include "simfab/preload/call.h"
-#include "simfab/preload/clock.h"
+#include "simfab/preload/callers.h"
 #include "simfab/preload/preload.h"
+#include "simfab/preload/thread.h"
+#include "simfab/preload/tsc.h"
 
 static void before_fork(void)
 {

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Address handles: plain handles to the engine's objects. */
-#include "simfab/preload/verbs.h"
+#include "simfab/preload/preload.h"
 
 #include <endian.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "simfab/preload/call.h"
+#include "simfab/preload/verbs.h"
+#include "simfab/preload/verbs_mem.h"
 
 SFP_EXPORT struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 {

@@ -3,12 +3,21 @@
  * Completion queues. A queue is a ring in the arena: the engine produces, we consume. Polling is where time passes: an
  * empty poll tells the engine that this thread has nothing to do, and returns when there is a reason to look again.
  */
-#include "simfab/preload/verbs.h"
+#include "simfab/preload/verbs_cq.h"
 
 #include <errno.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "simfab/preload/actor.h"
+#include "simfab/preload/attach.h"
+#include "simfab/preload/call.h"
+#include "simfab/preload/preload.h"
+#include "simfab/preload/verbs.h"
+#include "simfab/preload/verbs_events.h"
+#include "simfab/preload/verbs_post.h"
+#include "simfab/preload/verbs_registry.h"
 
 /* The engine's answer to CREATE_CQ and RESIZE_CQ. */
 struct created {

@@ -3,7 +3,7 @@
  * Devices and contexts: the list of a host's HCAs, opening, and queries of ports, GIDs and partition keys. Answers
  * always come from the engine, because a subnet manager may change them at any time.
  */
-#include "simfab/preload/verbs.h"
+#include "simfab/preload/preload.h"
 
 #include <endian.h>
 #include <errno.h>
@@ -12,6 +12,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "simfab/preload/actor.h"
+#include "simfab/preload/attach.h"
+#include "simfab/preload/call.h"
+#include "simfab/preload/connect.h"
+#include "simfab/preload/marks.h"
+#include "simfab/preload/verbs.h"
+#include "simfab/preload/verbs_cq.h"
+#include "simfab/preload/verbs_domain.h"
+#include "simfab/preload/verbs_mem.h"
+#include "simfab/preload/verbs_post.h"
+#include "simfab/preload/verbs_registry.h"
+#include "simfab/preload/verbs_wr.h"
 
 enum { SYSFS_GID_TYPE_IB = 0 }; /* called "IB/RoCE v1" in sysfs */
 

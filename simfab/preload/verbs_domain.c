@@ -3,10 +3,15 @@
  * Protection domains, thread domains and parent domains. The program's promise in a thread domain is not used, since
  * posting takes one short lock anyway. A parent domain is its protection domain under another address.
  */
-#include "simfab/preload/verbs.h"
+#include "simfab/preload/verbs_domain.h"
 
 #include <errno.h>
 #include <stdlib.h>
+
+#include "simfab/preload/attach.h"
+#include "simfab/preload/call.h"
+#include "simfab/preload/preload.h"
+#include "simfab/preload/verbs.h"
 
 static struct sfp_pd *pd_of(struct ibv_pd *pd)
 {

@@ -4,13 +4,21 @@
  * with other descriptors. Every record carries the virtual time of its event, and the reader's clock catches up with
  * this time. A blocking read waits as an idle actor, so the engine resumes the reader at the event's time.
  */
-#include "simfab/preload/verbs.h"
+#include "simfab/preload/verbs_events.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
+
+#include "simfab/preload/actor.h"
+#include "simfab/preload/attach.h"
+#include "simfab/preload/call.h"
+#include "simfab/preload/marks.h"
+#include "simfab/preload/preload.h"
+#include "simfab/preload/verbs.h"
+#include "simfab/preload/verbs_registry.h"
 
 struct channel {
     struct ibv_comp_channel chan;

@@ -3,12 +3,18 @@
  * Memory regions and memory windows: plain handles to the engine's objects. The engine checks
  * keys, bounds and rights; nothing of that is decided here.
  */
-#include "simfab/preload/verbs.h"
+#include "simfab/preload/verbs_mem.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+
+#include "simfab/preload/attach.h"
+#include "simfab/preload/call.h"
+#include "simfab/preload/preload.h"
+#include "simfab/preload/verbs.h"
+#include "simfab/preload/verbs_post.h"
 
 /* Of an object that a child has inherited by fork: nothing, as the engine's object is the parent's. */
 int sfp_destroy_handle(enum sf_op op, struct ibv_context *c, uint32_t handle)

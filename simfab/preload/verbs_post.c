@@ -3,10 +3,15 @@
  * Posting: the fast path. Requests are checked here as an HCA's driver would, and written into the command ring that
  * the engine reads; no system call, unless the ring is full.
  */
-#include "simfab/preload/verbs.h"
+#include "simfab/preload/verbs_post.h"
 
 #include <errno.h>
 #include <string.h>
+
+#include "simfab/preload/actor.h"
+#include "simfab/preload/attach.h"
+#include "simfab/preload/preload.h"
+#include "simfab/preload/verbs.h"
 
 static pthread_mutex_t ring_lock = PTHREAD_MUTEX_INITIALIZER; /* the producing end */
 

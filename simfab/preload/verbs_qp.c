@@ -3,11 +3,18 @@
  * Queue pairs and shared receive queues: their control verbs. The counts of posted and completed requests are kept
  * here, so a full queue refuses a post without a request to the engine.
  */
-#include "simfab/preload/verbs.h"
+#include "simfab/preload/verbs_qp.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "simfab/preload/attach.h"
+#include "simfab/preload/call.h"
+#include "simfab/preload/preload.h"
+#include "simfab/preload/verbs.h"
+#include "simfab/preload/verbs_cq.h"
+#include "simfab/preload/verbs_registry.h"
 
 /* ---- shared receive queues ------------------------------------------------------------------------------------- */
 

@@ -3,9 +3,11 @@
  * Unsupported functions of simulated HCAs. Every function of libibverbs with an object argument must be defined in this
  * library: the real library would take simulated objects for its own.
  */
-#include "simfab/preload/verbs.h"
+#include "simfab/preload/preload.h"
 
 #include <errno.h>
+
+#include "simfab/preload/verbs.h"
 
 struct ibv_kern_path_rec;
 

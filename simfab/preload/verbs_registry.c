@@ -3,10 +3,14 @@
  * The live verbs objects of the process. Completions name queue pairs by handle, events name objects by cookie; both
  * may arrive after the program has destroyed the object, so neither is ever used as a pointer.
  */
-#include "simfab/preload/verbs.h"
+#include "simfab/preload/verbs_registry.h"
 
 #include <errno.h>
 #include <stdlib.h>
+
+#include "simfab/preload/attach.h"
+#include "simfab/preload/preload.h"
+#include "simfab/preload/verbs.h"
 
 #define PAGE_BITS 10
 #define PAGE_SIZE (1u << PAGE_BITS)

@@ -3,11 +3,16 @@
  * The extended queue pair (ibv_wr_start .. ibv_wr_complete): requests are collected as ordinary work requests and
  * posted as one list when the program completes the batch.
  */
-#include "simfab/preload/verbs.h"
+#include "simfab/preload/verbs_wr.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "simfab/preload/preload.h"
+#include "simfab/preload/verbs.h"
+#include "simfab/preload/verbs_post.h"
+#include "simfab/preload/verbs_qp.h"
 
 #define SUPPORTED_OPS                                                                                                  \
     (IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | IBV_QP_EX_WITH_SEND |                            \
