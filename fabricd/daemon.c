@@ -110,6 +110,8 @@ static void start_next(struct daemon *d)
     d->num_waiting--;
     in_force_copy(&t->current, &d->current);
     t->generation = d->generation;
+    t->joined = d->joins.serial;
+    joins_keys(&d->joins, &t->jobs);
     t->may_repair = t->kind == TASK_VERIFY && !t->client && may_repair(d);
     if (t->kind == TASK_APPLY) {
         text_free(&d->said);
@@ -129,7 +131,7 @@ static int submit_task(struct daemon *d, struct task *t)
 {
     if (!t)
         return -ENOMEM;
-    if (d->num_waiting == WAITING_MAX) {
+    if (d->num_waiting >= WAITING_MAX && t->kind != TASK_MEMBERS) { /* many jobs may begin at once: answer_joined */
         task_free(t);
         return -EBUSY;
     }
@@ -219,6 +221,15 @@ int daemon_verify(struct daemon *d, uint64_t client)
 int daemon_forget_levels(struct daemon *d, const char *class_name, uint64_t client)
 {
     return submit_task(d, new_task(TASK_FORGET, class_name, client));
+}
+
+int daemon_members(struct daemon *d, const char *job, uint64_t client)
+{
+    struct task *t = new_task(TASK_MEMBERS, job, client);
+    const struct join *join = joins_find(&d->joins, job);
+    if (t)
+        t->join = join ? join->serial : 0;
+    return submit_task(d, t);
 }
 
 /*
@@ -364,6 +375,7 @@ static bool has_looked(const struct daemon *d, const struct manager_event *e)
     case TASK_VERIFY:
         return true;
     case TASK_FORGET:
+    case TASK_MEMBERS:
         return false;
     default: /* a failed APPLY measured against the policy that was refused */
         return e->changed;
@@ -404,6 +416,9 @@ void daemon_go_on(struct daemon *d)
     unsigned tries = d->unfinished_tries < UNFINISHED_MOST ? d->unfinished_tries : UNFINISHED_MOST;
     if (d->unfinished && clock_us() - d->unfinished_us >= (UNFINISHED_US << tries))
         daemon_verify(d, 0);
+    tries = d->members_tries < UNFINISHED_MOST ? d->members_tries : UNFINISHED_MOST;
+    if (d->members_due && !d->task_runs && clock_us() - d->members_us >= (UNFINISHED_US << tries))
+        daemon_members(d, "", 0);
 }
 
 static void take_repair(struct daemon *d, const struct manager_event *e)
@@ -413,6 +428,78 @@ static void take_repair(struct daemon *d, const struct manager_event *e)
     d->repairs++;
     d->repairs_failed = e->verified ? 0 : d->repairs_failed + 1;
     d->repaired_us = clock_us();
+}
+
+static const struct join *join_by_serial(const struct daemon *d, uint64_t serial)
+{
+    for (unsigned i = 0; i < d->joins.n; i++)
+        if (serial && d->joins.join[i].serial == serial)
+            return &d->joins.join[i];
+    return NULL;
+}
+
+/* The hosts of the job that the subnets do not have: a line for the client. True: there are such hosts. */
+static bool tell_absent(const struct daemon *d, const struct join *join, uint64_t client)
+{
+    struct text line = {0};
+    size_t len;
+    for (const char *host, *p = join ? join->hosts : ""; (host = joins_next_host(&p, &len));) {
+        char word[HOST_MAX + 2];
+        snprintf(word, sizeof(word), " %.*s ", (int)len, host);
+        if (strstr(text_str(&d->absent), word))
+            text_printf(&line, "%s%.*s", line.len ? ", " : "no active port in a subnet of this host: ", (int)len, host);
+    }
+    bool is = line.len;
+    text_printf(&line, "\n");
+    if (is)
+        tell_progress(d, client, line.s, line.len);
+    text_free(&line);
+    return is;
+}
+
+/* A job that does not get its partition does not keep a part of it. */
+static int end_join(struct daemon *d, uint64_t serial, uint64_t client, int status)
+{
+    const struct join *join = join_by_serial(d, serial);
+    char id[FD_JOB_MAX] = "";
+    if (!status && tell_absent(d, join, client))
+        status = -EHOSTUNREACH;
+    if (!status || !join)
+        return status;
+    memcpy(id, join->job, sizeof(id));
+    log_warn("job %s: its hosts have not got its partition: %s", id, strerror(-status));
+    if (!joins_delete(&d->joins, id))
+        daemon_members(d, "", 0);
+    return status;
+}
+
+/* Several jobs that came while a task ran are served by one task. */
+static void answer_joined(struct daemon *d)
+{
+    struct task *t;
+    while (!d->task_runs && (t = d->first_waiting) && t->kind == TASK_MEMBERS && t->join && t->join <= d->joined) {
+        d->first_waiting = t->next;
+        d->num_waiting--;
+        int status = end_join(d, t->join, t->client, 0);
+        server_done(d->server, t->client, status);
+        task_free(t);
+    }
+}
+
+/* A missing opensm costs little to try, other attempts disturb opensm. */
+static void after_members(struct daemon *d, struct manager_event *e)
+{
+    d->members_due = e->status;
+    d->members_tries = !e->status ? 0 : e->status == -ESRCH ? 2 : d->members_tries + 1;
+    d->members_us = clock_us();
+    if (!e->status) {
+        d->joined = e->joined;
+        text_free(&d->absent);
+        d->absent = e->unknown;
+        e->unknown = (struct text){0};
+    }
+    if (e->join)
+        e->status = end_join(d, e->join, e->client, e->status);
 }
 
 static void on_outcome(struct daemon *d, struct manager_event *e)
@@ -430,6 +517,8 @@ static void on_outcome(struct daemon *d, struct manager_event *e)
         after_apply(d, e);
     else if (e->task == TASK_FOLLOW)
         after_follow(d, e);
+    else if (e->task == TASK_MEMBERS)
+        after_members(d, e);
     if (e->changed) {
         other_tables = !in_force_same_tables(&d->current, &e->next_in_force);
         take_over(d, e);
@@ -468,6 +557,7 @@ int daemon_on_manager(sd_event_source *source, int fd, uint32_t events, void *ar
     for (struct manager_event *e; (e = manager_next_event(d->manager));) {
         if (e->kind == EVENT_OUTCOME) {
             on_outcome(d, e);
+            answer_joined(d);
             start_next(d);
         } else {
             if (e->logged)

@@ -8,6 +8,7 @@
 #define FABRICD_DAEMON_H
 
 #include "fabricd/base/conf.h"
+#include "fabricd/jobs/joins.h"
 #include "fabricd/jobs/jobs.h"
 #include "fabricd/apply/manager.h"
 #include "fabricd/fabric/paths.h"
@@ -47,6 +48,12 @@ struct daemon {
     struct sa *sa;
     struct paths *paths; /* asks sa */
     struct jobs jobs;
+    struct joins joins;
+    uint64_t joined;    /* the serial of the last join that the ports have */
+    struct text absent; /* hosts of these that no subnet of this host has */
+    bool members_due;   /* the last task for them has failed: to be tried again */
+    unsigned members_tries;
+    uint64_t members_us; /* the last try */
     struct users *users; /* NULL: nothing is known of any */
     struct rails rails;
     struct rail_health health;
@@ -115,7 +122,17 @@ int daemon_apply(struct daemon *d, const struct policy_file *f, uint64_t client,
 int daemon_submit(struct daemon *d, enum task_kind kind, const struct policy_file *f, uint64_t client); /* f or NULL */
 int daemon_diff(struct daemon *d, const struct policy_file *f, uint64_t client);
 int daemon_verify(struct daemon *d, uint64_t client);
-/* Now and then: an interrupted change is tried again. */
+/* The task that brings the hosts of joins into their partitions. job: that of a client that waits for it; else "". */
+int daemon_members(struct daemon *d, const char *job, uint64_t client);
+/*
+ * The job's hosts join its partition (join.c): a task. 1: the partition has no job members; -ENODATA, -EINVAL, or they
+ * could not be kept; why has the reason. daemon_leave: the job's hosts leave; -ENOENT: it has not joined, or it is in a
+ * later run. daemon_end_joins: now and then, jobs whose time is over.
+ */
+int daemon_join(struct daemon *d, const struct job *job, const char *hosts, uint64_t client, struct text *why);
+int daemon_leave(struct daemon *d, const char *id, uint32_t run, uint64_t client);
+void daemon_end_joins(struct daemon *d);
+/* Now and then: an interrupted change is tried again, and members that failed. */
 void daemon_go_on(struct daemon *d);
 
 /*

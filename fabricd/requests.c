@@ -186,6 +186,40 @@ static int on_job_del(struct daemon *d, struct client *c, const struct fd_job *m
     return server_is_privileged(c) ? orders_job_end(d, m->job, run_of_message(m), c->cred.uid) : -EACCES;
 }
 
+/* 0: a task has begun, which answers. */
+static int on_join(struct daemon *d, struct client *c, const struct fd_join *m, size_t len)
+{
+    struct job job = {.uid = m->job.uid, .lease_s = m->job.lease_s, .run = run_of_message(&m->job)};
+    struct text why = {0}, hosts = {0};
+    if (!server_is_privileged(c))
+        return -EACCES;
+    c->task_seq = m->job.h.seq;
+    memcpy(job.id, m->job.job, sizeof(job.id));
+    memcpy(job.class_name, m->job.class_name, sizeof(job.class_name));
+    memcpy(job.account, m->job.account, sizeof(job.account));
+    memcpy(job.name, m->job.name, sizeof(job.name));
+    memcpy(job.qos, m->job.qos, sizeof(job.qos));
+    memcpy(job.partition, m->job.partition, sizeof(job.partition));
+    memcpy(job.wish, m->job.wish, sizeof(job.wish));
+    text_put(&hosts, (const char *)(m + 1), len - sizeof(*m));
+    int rc = daemon_join(d, &job, text_str(&hosts), c->id, &why);
+    if (why.len)
+        server_send_text(c, m->job.h.seq, why.s, why.len);
+    if (rc == 1)
+        server_send_done(c, m->job.h.seq, 0);
+    text_free(&why);
+    text_free(&hosts);
+    return rc == 1 ? 0 : rc;
+}
+
+static int on_leave(struct daemon *d, struct client *c, const struct fd_job *m)
+{
+    if (!server_is_privileged(c))
+        return -EACCES;
+    c->task_seq = m->h.seq;
+    return daemon_leave(d, m->job, run_of_message(m), c->id);
+}
+
 static int on_forget(struct daemon *d, struct client *c, const struct fd_class *m)
 {
     struct text t = {0};
@@ -226,6 +260,28 @@ static void answer_status(struct daemon *d, struct client *c, struct text *out)
     text_free(&reading);
 }
 
+/* As answer_jobs. */
+static void answer_joins(struct daemon *d, struct client *c, const struct fd_job *m)
+{
+    struct text t = {0};
+    struct fd_more more = {.h = message_header(FD_MORE, sizeof(more), m->h.seq)};
+    const char *last = NULL;
+    if (!server_is_privileged(c)) {
+        server_send_done(c, m->h.seq, -EACCES);
+        return;
+    }
+    last = joins_text(&d->joins, m->job, PAGE, &t);
+    if (!t.len && !*m->job)
+        text_printf(&t, "[]\n");
+    server_send_text(c, m->h.seq, text_str(&t), t.len);
+    text_free(&t);
+    if (last) {
+        snprintf(more.after, sizeof(more.after), "%s", last);
+        server_send(c, &more, sizeof(more));
+    }
+    server_send_done(c, m->h.seq, 0);
+}
+
 /* One page; the client asks for the next, from the end of this page. */
 static void answer_jobs(struct daemon *d, struct client *c, const struct fd_job *m)
 {
@@ -264,7 +320,7 @@ static uint32_t user_of_request(const struct daemon *d, const struct client *c, 
     const struct job *job = NULL;
     if (h->type == FD_HELLO)
         return c->cred.uid;
-    if (h->type == FD_JOB_SET && m->uid != FD_UID_ANY)
+    if ((h->type == FD_JOB_SET || h->type == FD_JOIN) && m->uid != FD_UID_ANY)
         return m->uid;
     if (h->type == FD_JOB_SET || h->type == FD_JOB_CHOOSE || h->type == FD_JOB_GIVE)
         job = jobs_find(&d->jobs, m->job);
@@ -352,6 +408,15 @@ static void on_message(void *arg, struct client *c, const void *msg, size_t len)
     case FD_FORGET:
         rc = on_forget(d, c, msg);
         break;
+    case FD_JOIN:
+        rc = on_join(d, c, msg, len);
+        break;
+    case FD_LEAVE:
+        rc = on_leave(d, c, msg);
+        break;
+    case FD_JOIN_LIST:
+        answer_joins(d, c, msg);
+        return;
     case FD_JOB_LIST:
         answer_jobs(d, c, msg);
         return;

@@ -172,6 +172,7 @@ static int on_rails_timer(sd_event_source *source, uint64_t usec, void *arg)
     daemon_look_at_rails(d);
     look_if_amiss(d);
     daemon_go_on(d);
+    daemon_end_joins(d);
     log_left_out();
     sd_event_source_set_time_relative(source, (uint64_t)d->conf.rails_interval_ms * 1000);
     return sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
@@ -254,6 +255,10 @@ int daemon_start(struct daemon *d, const struct conf *conf, const struct server_
         log_event(LOG_JOBS_DAMAGED, SD_ERR, "%s%u jobs are known, those that cannot be read are not",
                   text_str(&diag.out), d->jobs.n);
     text_free(&diag.out);
+    if (!joins_open(&d->joins, conf->state, &diag))
+        log_event(LOG_JOBS_DAMAGED, SD_ERR, "%s%u jobs of the cluster are known, those that cannot be read are not",
+                  text_str(&diag.out), d->joins.n);
+    text_free(&diag.out);
     rails_read(&d->rails);
     rc = rail_health_start(&d->health, conf->state, conf->rails_interval_ms);
     if (!rc)
@@ -279,6 +284,8 @@ int daemon_start(struct daemon *d, const struct conf *conf, const struct server_
     sms_find(&sms, &d->conf);
     d->manages = sms.n;
     load_policy(d);
+    if (d->joins.n)
+        daemon_members(d, "", 0); /* the daemon may have ended between an order and the ports */
     if (start_follow(d) < 0)
         return -EAGAIN;
     log_info("serving %s, %u rails, %s", path, d->rails.n,
@@ -305,6 +312,8 @@ void daemon_stop(struct daemon *d)
     follow_stop(d->follow);
     text_free(&d->follow_problem);
     jobs_close(&d->jobs);
+    joins_close(&d->joins);
+    text_free(&d->absent);
     in_force_free(&d->current);
     text_free(&d->difference_text);
     text_free(&d->planes);

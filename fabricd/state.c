@@ -34,8 +34,7 @@ static void fill_health(const struct daemon *d, const struct state_asker *who, s
     struct fd_health *h = (struct fd_health *)((char *)m + m->h.length);
     for (unsigned i = 0; i < m->num_rails; i++) {
         h->rail[i] = rail_health_for(&d->health, &d->rails, i, who->uid, who->since_us);
-        if (d->current.valid)
-            h->rail[i].pkey = (uint16_t)d->current.policy.classes[who->class_index].pkey;
+        h->rail[i].pkey = (uint16_t)who->pkey;
     }
     m->h.length += (uint32_t)sizeof(*h);
 }

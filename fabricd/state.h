@@ -12,6 +12,7 @@
 struct state_asker {
     const char *job;             /* as it says; FD_JOB_MAX bytes, zeroed behind the text */
     unsigned class_index;        /* its class by the policy in force; meaningless without a policy */
+    uint32_t pkey;               /* partition of its job by the policy in force; 0: not given */
     bool levels, spread, health; /* the parts that the client understands */
     uint32_t uid;                /* the client's own */
     uint64_t since_us;           /* when it said hello */

@@ -99,8 +99,11 @@ static void fill_state(const struct daemon *d, const struct client *c, struct fd
                               .uid = c->cred.uid,
                               .since_us = u->since_us};
     const struct job *job = job_asked_about(d, c);
-    if (d->current.valid)
+    if (d->current.valid) {
+        const struct user *user = users_get(d->users, job ? job->uid : c->cred.uid);
         who.class_index = class_of(d, c, job);
+        who.pkey = seats_partition(&d->current.policy, user, job, who.class_index)->pkey;
+    }
     who.job_sharers = job && job->sharers ? job->sharers : 1;
     if (job)
         ratio_parse(job->small_ratio, &who.ratio);

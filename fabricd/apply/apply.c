@@ -335,7 +335,7 @@ static void roll_back(struct applier *a, struct task *t, struct change *c, bool 
 static bool merge_files(struct applier *a, struct change *c)
 {
     bool conf = sms_merge(&a->sms, &c->next.tables, &c->next.planes);
-    return sms_merge_partitions(&a->sms, &c->next.policy, text_str(&c->adapters)) || conf;
+    return sms_merge_partitions(&a->sms, &c->next.policy, a->jobs, text_str(&c->adapters)) || conf;
 }
 
 /* Files and ports have the policy: opensm need not be disturbed. */
@@ -556,7 +556,7 @@ static int take_first(struct applier *a, struct task *t, struct change *c)
         unsigned lmc = opensm_conf_get(text_str(&m->new_conf), "lmc", value, sizeof(value)) ? (unsigned)atoi(value) : 0;
         c->new_lmc = c->new_lmc || lmc != t->current.tables.lmc;
     }
-    sms_merge_partitions(&a->sms, NULL, NULL);
+    sms_merge_partitions(&a->sms, NULL, NULL, NULL);
     if (rc == -ENOENT)
         say(a, t, "what was there before the first policy is not known, or not of all planes");
     return rc;

@@ -65,11 +65,8 @@ static void add_configs(struct files *f, const struct sms *sms, bool old)
 
 static void add_about(struct files *f, const struct task *t)
 {
-    static const char *const by[] = {[TASK_APPLY] = "apply",
-                                     [TASK_DIFF] = "diff",
-                                     [TASK_VERIFY] = "verify",
-                                     [TASK_FOLLOW] = "follow",
-                                     [TASK_FORGET] = "forget"};
+    static const char *const by[] = {[TASK_APPLY] = "apply",   [TASK_DIFF] = "diff",     [TASK_VERIFY] = "verify",
+                                     [TASK_FOLLOW] = "follow", [TASK_FORGET] = "forget", [TASK_MEMBERS] = "members"};
     bool rollback = t->flags & FD_CHANGE_ROLLBACK;
     text_printf(&f->about, "at: %lld\nby: %s\nname: ", (long long)time(NULL), rollback ? "rollback" : by[t->kind]);
     text_yaml_string(&f->about, t->name);

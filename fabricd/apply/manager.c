@@ -53,6 +53,7 @@ void task_free(struct task *t)
     text_free(&t->text);
     text_free(&t->lock_text);
     in_force_free(&t->current);
+    host_keys_free(&t->jobs);
     free(t);
 }
 
@@ -61,6 +62,7 @@ void manager_event_free(struct manager_event *e)
     text_free(&e->text);
     text_free(&e->found);
     text_free(&e->planes);
+    text_free(&e->unknown);
     in_force_free(&e->next_in_force);
     free(e);
 }
@@ -73,6 +75,8 @@ static struct manager_event *event_new(const struct task *t, enum manager_event_
     e->kind = kind;
     e->task = t->kind;
     e->client = t->client;
+    e->join = t->join;
+    e->joined = t->joined;
     e->logged = t->logged || t->kind == TASK_APPLY || t->kind == TASK_FOLLOW;
     return e;
 }

@@ -31,11 +31,12 @@ void in_force_copy(struct in_force *to, const struct in_force *from);
 void in_force_free(struct in_force *f);
 
 enum task_kind {
-    TASK_APPLY,  /* put a policy in force */
-    TASK_DIFF,   /* the changes of an APPLY */
-    TASK_VERIFY, /* compare the ports with the policy in force */
-    TASK_FOLLOW, /* take over the policy of the subnet's manager */
-    TASK_FORGET, /* set a class's service levels free */
+    TASK_APPLY,   /* put a policy in force */
+    TASK_DIFF,    /* the changes of an APPLY */
+    TASK_VERIFY,  /* compare the ports with the policy in force */
+    TASK_FOLLOW,  /* take over the policy of the subnet's manager */
+    TASK_FORGET,  /* set a class's service levels free */
+    TASK_MEMBERS, /* bring the hosts of jobs into their partitions, or out of them */
 };
 
 struct task {
@@ -53,6 +54,9 @@ struct task {
     struct text lock_text;   /* the lock beside the file; may be empty */
     struct in_force current; /* the present policy in force */
     uint64_t generation;     /* of current */
+    struct host_keys jobs;   /* hosts of running jobs with their partitions, as of the beginning */
+    uint64_t join;           /* MEMBERS: the serial of the job's join; 0: none waits */
+    uint64_t joined;         /* the serial of the last join in jobs */
 };
 
 enum manager_event_kind { EVENT_PROGRESS, EVENT_OUTCOME };
@@ -63,7 +67,9 @@ struct manager_event {
     enum task_kind task;
     bool logged;
     uint64_t client;
-    struct text text; /* a line of progress; or the differences that the last look found */
+    uint64_t join, joined; /* of the task */
+    struct text unknown;   /* MEMBERS: hosts of jobs that no subnet of this host has, with a space around each */
+    struct text text;      /* a line of progress; or the differences that the last look found */
     /* EVENT_OUTCOME */
     int status;    /* 0 or a negative errno */
     int ended;     /* APPLY: 0 or an enum fd_ended, more precise than status */

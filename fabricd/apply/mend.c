@@ -4,6 +4,7 @@
 #include "fabricd/fabric/planes.h"
 #include "fabricd/fabric/snapshot.h"
 #include "fabricd/apply/keep.h"
+#include "fabricd/base/clock.h"
 #include "fabricd/base/log.h"
 
 #include <errno.h>
@@ -51,6 +52,16 @@ static int mend_file(struct applier *a, struct task *t, const char *before, cons
     return rc;
 }
 
+/* From the known ports of both files: the next look finds others. */
+static void add_jobs(const struct applier *a, const struct task *t, const struct partition_file *now,
+                     struct partition_file *next)
+{
+    struct partition_file with = {0};
+    partitions_merge(next, &t->current.policy, a->jobs, text_str(&now->text), &with);
+    partition_file_copy(next, &with);
+    partition_file_free(&with);
+}
+
 /* Its partition file: the section of the current generation, or none. */
 static int mend_partitions(struct applier *a, struct task *t, const char *path)
 {
@@ -68,6 +79,8 @@ static int mend_partitions(struct applier *a, struct task *t, const char *path)
         partitions_take_section(&now, &kept, &next);
     else if (!rc) /* a lock kept without files: the next look finds missing members */
         partition_file_copy(&next, &now);
+    if (!rc && members && a->jobs->n) /* hosts of jobs that came or went since */
+        add_jobs(a, t, &now, &next);
     if (!rc && !partition_file_equal(&now, &next)) {
         rc = sms_write_partitions(path, &next, &why);
         if (!rc)
@@ -198,7 +211,7 @@ void mend_note(struct applier *a, const struct in_force *f, struct verify_result
             if (strcmp(text_str(&m->old_conf), text_str(&m->new_conf)))
                 verify_note(r, "opensm", how.s);
         }
-    if (!why.len && sms_merge_partitions(&a->sms, &f->policy, text_str(&r->adapters)))
+    if (!why.len && sms_merge_partitions(&a->sms, &f->policy, a->jobs, text_str(&r->adapters)))
         for (unsigned i = 0; i < a->sms.n; i++) {
             const struct sm *m = &a->sms.sm[i];
             text_free(&how);
@@ -233,7 +246,7 @@ static int write_again(struct applier *a, struct task *t, bool files, bool ports
 static bool merge(struct applier *a, const struct in_force *f, const char *adapters)
 {
     bool conf = sms_merge(&a->sms, &f->tables, &f->planes);
-    return sms_merge_partitions(&a->sms, &f->policy, adapters) || conf;
+    return sms_merge_partitions(&a->sms, &f->policy, a->jobs, adapters) || conf;
 }
 
 int mend_lost(struct applier *a, struct task *t, struct manager_event *out)
@@ -278,5 +291,110 @@ int mend_lost(struct applier *a, struct task *t, struct manager_event *out)
     text_free(&adapters);
     text_free(&found);
     text_free(&why);
+    return rc;
+}
+
+/* ---- hosts of jobs ---- */
+
+#define MEMBERS_EVERY_MS 200
+#define MEMBERS_BY_US_MS 2000 /* opensm has read its file by then, and trusts its own writes */
+
+/* The hosts of jobs without a port in the subnets that were looked at. adapters: as of verify_result. */
+static void note_unknown(const struct host_keys *jobs, const char *adapters, struct text *unknown)
+{
+    struct host_keys seen = {0};
+    for (const char *line = adapters; *line; line += strcspn(line, "\n") + (strchr(line, '\n') != NULL)) {
+        const char *host = line + strcspn(line, " \n");
+        host += *host == ' ';
+        host_keys_add(&seen, 0, host, strcspn(host, " \n"));
+    }
+    host_keys_sort(&seen);
+    text_printf(unknown, " ");
+    for (size_t i = 0; i < jobs->n; i++)
+        if (!host_keys_have(&seen, 0, jobs->key[i].host))
+            text_printf(unknown, "%s ", jobs->key[i].host);
+    host_keys_free(&seen);
+}
+
+/* Looks until no port lacks a membership, and none has one too many, or time is up. */
+static int await_members(struct applier *a, struct task *t, struct text *what)
+{
+    uint64_t limit = (uint64_t)a->conf->verify_timeout_s * 1000000, began = clock_us(), by_us = began;
+    for (;;) {
+        struct verify_result r;
+        settle_look(a, &t->current, false, &r);
+        unsigned pkeys = r.error ? 1 : r.pkeys, lacking = r.error ? 1 : r.pkeys_lacking;
+        int error = r.error;
+        text_free(what);
+        text_put(what, text_str(&r.text), r.text.len);
+        verify_result_free(&r);
+        if (!pkeys)
+            return 0;
+        if (clock_us() - began > limit)
+            return error ? error : lacking || !t->join ? -ETIMEDOUT : 0;
+        if (clock_us() - by_us > MEMBERS_BY_US_MS * 1000 && !sms_stopped(&a->sms, false)) {
+            settle_pkeys(a, &t->current);
+            by_us = clock_us();
+        }
+        if (!manager_pause(a->m, MEMBERS_EVERY_MS))
+            return -ECANCELED;
+    }
+}
+
+/* opensm's partition files have the jobs' hosts, and opensm reads them. On failure the former files are back. */
+static int write_members(struct applier *a, struct task *t)
+{
+    struct store_intent intent = {0};
+    struct text why = {0}, what = {0};
+    store_current(a->conf, intent.generation);
+    keep_intend(a, &intent);
+    int rc = store_intend(a->conf, &intent);
+    if (rc)
+        say(a, t, "%s: %s: nothing is changed", a->conf->state, strerror(-rc));
+    if (rc)
+        return rc;
+    sms_note_stopped(&a->sms);
+    rc = settle_said(a, t, sms_write(&a->sms, &why), &why);
+    if (!rc)
+        rc = settle_push(a, t, false);
+    if (!rc)
+        rc = await_members(a, t, &what);
+    if (rc && what.len)
+        say(a, t, "%.*s", (int)what.len - 1, what.s);
+    text_free(&what);
+    int back = 0;
+    if (rc && t->join) {
+        sms_keep(&a->sms);
+        back = settle_said(a, t, sms_write_all(&a->sms, &why), &why);
+        settle_said(a, t, sms_reload(&a->sms, &why), &why);
+    }
+    if (!back && (!rc || t->join)) /* else mend_interrupted goes on */
+        store_intent_done(a->conf);
+    return rc;
+}
+
+int mend_members(struct applier *a, struct task *t, struct manager_event *out)
+{
+    struct verify_result r;
+    struct text why = {0};
+    if (!t->current.valid || !policy_has_members(&t->current.policy))
+        return 0;
+    if (!a->sms.n)
+        return settle_said(a, t, sms_none(a->conf, &why), &why);
+    settle_look(a, &t->current, false, &r);
+    int rc = r.error;
+    if (rc)
+        say(a, t, "the fabric cannot be looked at: %s", smp_open_error(rc));
+    else
+        rc = settle_said(a, t, sms_read(&a->sms, &why), &why);
+    if (!rc)
+        rc = settle_said(a, t, sms_partitions_free(&a->sms, &t->current.policy, &why) ? 0 : -EINVAL, &why);
+    if (!rc) {
+        note_unknown(a->jobs, text_str(&r.adapters), &out->unknown);
+        sms_keep(&a->sms);
+        if (sms_merge_partitions(&a->sms, &t->current.policy, a->jobs, text_str(&r.adapters)) || r.pkeys)
+            rc = write_members(a, t);
+    }
+    verify_result_free(&r);
     return rc;
 }

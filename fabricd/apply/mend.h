@@ -28,6 +28,13 @@ int mend_interrupted(struct applier *a, struct task *t, struct store_intent *i, 
  */
 int mend_lost(struct applier *a, struct task *t, struct manager_event *out);
 
+/*
+ * Brings the hosts of the task's jobs into opensm's partition files and the ports' tables, and others out of them. 0:
+ * all ports are as they should be, but for unknown hosts (out->unknown). On failure a task with a join leaves the
+ * former files.
+ */
+int mend_members(struct applier *a, struct task *t, struct manager_event *out);
+
 /* Adds opensm's files other than the files of f, and planes without a subnet manager, as differences. */
 void mend_note(struct applier *a, const struct in_force *f, struct verify_result *r);
 

@@ -41,7 +41,7 @@ static struct smp_port configured_port(const struct conf *c)
 
 struct verify_options settle_options(const struct applier *a, const struct policy_lock *lock, bool others)
 {
-    struct verify_options o = {.high_limit = a->conf->verify_high_limit};
+    struct verify_options o = {.high_limit = a->conf->verify_high_limit, .jobs = a->sms.n ? a->jobs : NULL};
     bool manages = a->sms.n, told = lock_knows_fabric(lock) && lock->fabric.oversubscription;
     if (manages) {
         memcpy(o.whole, a->sms.port, sizeof(o.whole));

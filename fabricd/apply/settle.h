@@ -14,8 +14,9 @@
 struct applier {
     struct manager *m;
     const struct conf *conf;
-    struct sms sms; /* ours that run here: then this host manages their subnets */
-    bool undoes;    /* a change that began with sms_note_stopped is being rolled back */
+    struct sms sms;               /* ours that run here: then this host manages their subnets */
+    const struct host_keys *jobs; /* hosts of running jobs, for partitions */
+    bool undoes;                  /* a change that began with sms_note_stopped is being rolled back */
 
     /* The planes as settle_ports last saw them, when all ports had what was wanted. 0: no such look. */
     unsigned num_settled;

@@ -243,7 +243,7 @@ static void run_apply(struct applier *a, struct task *t, struct manager_event *o
 
 void work_run(struct manager *m, const struct conf *conf, struct task *t, struct manager_event *out)
 {
-    struct applier a = {.m = m, .conf = conf};
+    struct applier a = {.m = m, .conf = conf, .jobs = &t->jobs};
     struct store_intent intent;
     sms_find(&a.sms, conf);
     out->manages = a.sms.n;
@@ -265,6 +265,9 @@ void work_run(struct manager *m, const struct conf *conf, struct task *t, struct
         break;
     case TASK_FORGET:
         run_forget(&a, t, out);
+        break;
+    case TASK_MEMBERS:
+        out->status = mend_members(&a, t, out);
         break;
     }
     sms_free(&a.sms);

@@ -88,7 +88,8 @@ int answer_fail(const struct answer_to *to, int rc)
 static bool is_document(enum fd_type type)
 {
     return type == FD_STATUS || type == FD_LOCK || type == FD_RAIL_LIST || type == FD_RAIL_SHOW ||
-           type == FD_PATHS_SHOW || type == FD_JOB_LIST || type == FD_HISTORY || type == FD_SHOW || type == FD_METRICS;
+           type == FD_PATHS_SHOW || type == FD_JOB_LIST || type == FD_HISTORY || type == FD_SHOW ||
+           type == FD_METRICS || type == FD_JOIN_LIST;
 }
 
 /* For people. NULL: the printed text is enough. */
@@ -124,7 +125,8 @@ static const char *problem(enum fd_type type, int rc)
     case -ENETDOWN:
         return "not done: no InfiniBand port of this host is active (ibstat tells)";
     case -EHOSTUNREACH:
-        return "not done: the switches' forwarding tables lead from one to the other on no path";
+        return type == FD_JOIN ? "not done"
+                               : "not done: the switches' forwarding tables lead from one to the other on no path";
     case -EUCLEAN:
         return "that generation is damaged";
     case -ENOENT:
@@ -133,6 +135,7 @@ static const char *problem(enum fd_type type, int rc)
                : type == FD_VERIFY     ? "not done: no policy is in force"
                : type == FD_PATHS_SHOW ? "not done: no subnet of this host has both"
                : type == FD_FORGET     ? "not done: there is no such class"
+               : type == FD_LEAVE      ? "not done: no such job has joined"
                : type == FD_RAIL_DRAIN || type == FD_RAIL_UNDRAIN || type == FD_RAIL_SHOW
                    ? "not done: this host has no such rail; 'fabricctl rail list' names them"
                    : "not done: there is no such job";
@@ -206,9 +209,9 @@ int answer_request(const struct answer_to *to, enum fd_type type, void *msg, siz
     int fd = ctl_connect(to->socket);
     if (fd < 0)
         return answer_fail(to, fd);
-    int rc = !listen_to(to, &s)    ? -ENOMEM
-             : type == FD_JOB_LIST ? ctl_jobs(fd, &s.to)
-                                   : ctl_request_to(fd, type, msg, len, &s.to);
+    int rc = !listen_to(to, &s)                            ? -ENOMEM
+             : type == FD_JOB_LIST || type == FD_JOIN_LIST ? ctl_jobs(fd, type, &s.to)
+                                                           : ctl_request_to(fd, type, msg, len, &s.to);
     close_answer(&s);
     close(fd);
     const char *error = problem(type, rc);

@@ -80,13 +80,13 @@ int ctl_request(int fd, enum fd_type type, void *msg, size_t len, FILE *out, FIL
     return ctl_request_to(fd, type, msg, len, &to);
 }
 
-int ctl_jobs(int fd, struct ctl_sink *to)
+int ctl_jobs(int fd, enum fd_type type, struct ctl_sink *to)
 {
     struct fd_job m = {0};
     int rc;
     do {
         memcpy(m.job, to->more, sizeof(m.job));
-        rc = ctl_request_to(fd, FD_JOB_LIST, &m, sizeof(m), to);
+        rc = ctl_request_to(fd, type, &m, sizeof(m), to);
     } while (!rc && *to->more && strcmp(to->more, m.job) > 0);
     return rc;
 }

@@ -24,8 +24,8 @@ struct ctl_sink {
 int ctl_request_to(int fd, enum fd_type type, void *msg, size_t len, struct ctl_sink *to);
 int ctl_request(int fd, enum fd_type type, void *msg, size_t len, FILE *out, FILE *found);
 
-/* The same of all jobs, page by page. */
-int ctl_jobs(int fd, struct ctl_sink *to);
+/* The same of all jobs, or joined jobs, page by page. */
+int ctl_jobs(int fd, enum fd_type type, struct ctl_sink *to);
 
 /* Say hello for a job, as its owner if root does; 0 with the daemon's answer in s, else a negative errno. */
 int ctl_hello(int fd, const char *job, struct fd_state_long *s);

@@ -66,6 +66,13 @@ static const char usage[] =
     "  job show JOB               the class and service levels that processes of the job have\n"
     "  job del JOB                forget a job\n"
     "      [--run N]              unless it is in a later run than this by now\n"
+    "  job join JOB CLASS HOST... on the host that manages the subnet: the hosts are members of the job's partition,\n"
+    "                             as node[001-128],login1; done when all ports have it; CLASS '-': the rules' class\n"
+    "      [--user U] [--account A] [--qos Q] [--partition P] [--name N] [--wish CLASS] [--run N]    as above\n"
+    "      [--lease SECONDS]      they leave after so long in any case\n"
+    "  job leave JOB              they are members no more\n"
+    "      [--run N]              unless it is in a later run than this by now\n"
+    "  job joined                 the jobs whose hosts have joined, with their P_Keys\n"
     "  rail list                  the ports of this host, and their health\n"
     "  rail show RAIL             all that is known of the health of one, DEVICE/PORT: reasons, counters, history\n"
     "  rail drain RAIL            running jobs leave it without losing a message, and new ones do not use it\n"
@@ -387,6 +394,38 @@ static int job_order(const struct args *a, enum fd_type type)
     return answer_request(&a->to, type, &m, sizeof(m));
 }
 
+static int job_join(const struct args *a, enum fd_type type)
+{
+    struct text hosts = {0};
+    struct fd_job job;
+    const char *class = strcmp(a->word[3], "-") ? a->word[3] : NULL;
+    bool good = ask_job(&a->job, type, a->word[2], class, false, &job);
+    for (int i = 4; i < a->num && good; i++) {
+        good = hosts_expand(a->word[i], FD_HOSTS_MAX, &hosts) && hosts.len <= FD_HOSTS_MAX;
+        if (!good)
+            fprintf(stderr,
+                    "fabricctl: the hosts are '%s'; allowed: names of up to %d characters and ranges, as "
+                    "node[001-128,200],login1; in all up to %u characters\n",
+                    a->word[i], HOST_MAX - 1, FD_HOSTS_MAX);
+    }
+    size_t len = sizeof(struct fd_join) + (hosts.len ? hosts.len - 1 : 0);
+    struct fd_join *m = good ? calloc(1, len) : NULL;
+    if (m) {
+        m->job = job;
+        memcpy(m + 1, hosts.s + 1, hosts.len - 1); /* each begins with a space */
+    }
+    int rc = m ? answer_request(&a->to, type, m, len) : 2;
+    free(m);
+    text_free(&hosts);
+    return rc;
+}
+
+static int job_leave(const struct args *a, enum fd_type type)
+{
+    struct fd_job m;
+    return ask_job(&a->job, type, a->word[2], NULL, false, &m) ? answer_request(&a->to, type, &m, sizeof(m)) : 2;
+}
+
 /* DEVICE/PORT, or the device alone for its first port. */
 static bool ask_rail(const char *s, struct fd_rail_order *m)
 {
@@ -479,6 +518,9 @@ static const struct command {
     {"job choose", 3, 4, job_order, FD_JOB_CHOOSE},
     {"job show", 3, 3, job_show, 0},
     {"job del", 3, 3, job_order, FD_JOB_DEL},
+    {"job join", 5, INT_MAX, job_join, FD_JOIN},
+    {"job leave", 3, 3, job_leave, FD_LEAVE},
+    {"job joined", 2, 2, job_list, FD_JOIN_LIST},
     {"rail list", 2, 2, simple_request, FD_RAIL_LIST},
     {"rail show", 3, 3, rail_order, FD_RAIL_SHOW},
     {"rail drain", 3, 3, rail_order, FD_RAIL_DRAIN},

@@ -44,10 +44,11 @@ static const struct {
     const char *command, *takes; /* the latter: the letters of getopt_long() */
     bool cluster;                /* with --cluster */
 } takers[] = {
-    {"policy plan", "lf", false}, {"policy apply", "dPF", false},    {"policy rollback", "P", false},
-    {"job set", "cR", true},      {"job set", "uanqpwRrUgt", false}, {"job give", "cR", true},
-    {"job give", "R", false},     {"job choose", "R", false},        {"job del", "U", false},
-    {"top", "iN", false},         {"metrics", "o", false},           {"cluster status", "LTM", false},
+    {"policy plan", "lf", false},    {"policy apply", "dPF", false},    {"policy rollback", "P", false},
+    {"job set", "cR", true},         {"job set", "uanqpwRrUgt", false}, {"job give", "cR", true},
+    {"job give", "R", false},        {"job choose", "R", false},        {"job del", "U", false},
+    {"job join", "uanqpwUt", false}, {"job leave", "U", false},         {"top", "iN", false},
+    {"metrics", "o", false},         {"cluster status", "LTM", false},
 };
 enum { TAKERS = sizeof(takers) / sizeof(takers[0]) };
 

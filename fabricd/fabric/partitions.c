@@ -152,14 +152,6 @@ static void read_member_lines(const char *text, struct members *all)
     }
 }
 
-static bool is_first_with_key(const struct policy *p, unsigned i)
-{
-    for (unsigned k = 0; k < i; k++)
-        if (p->classes[k].num_members && p->classes[k].pkey == p->classes[i].pkey)
-            return false;
-    return true;
-}
-
 static void put_member(const struct member *m, const char *end, struct text *out)
 {
     if (!m)
@@ -169,25 +161,26 @@ static void put_member(const struct member *m, const char *end, struct text *out
     text_put(out, "\n", 1);
 }
 
-static void put_partition(const struct policy *p, const struct policy_class *c, const struct members *all,
-                          struct text *out)
+static void put_partition(const struct policy *p, unsigned pkey, const struct host_keys *jobs,
+                          const struct members *all, struct text *out)
 {
     const struct member *last = NULL; /* not written yet: the list ends with this member, or not */
     for (size_t i = 0; i < all->n; i++) {
         const struct member *m = &all->m[i];
-        if ((last && m->guid == last->guid) || !policy_is_member(p, c->pkey, m->desc))
+        if ((last && m->guid == last->guid) || !policy_is_member(p, jobs, pkey, m->desc))
             continue;
         if (!last)
-            text_printf(out, "fabricd_0x%04x=0x%04x :\n", c->pkey, c->pkey);
+            text_printf(out, "fabricd_0x%04x=0x%04x :\n", pkey, pkey);
         put_member(last, ",", out);
         last = m;
     }
     put_member(last, " ;", out);
 }
 
-void partitions_merge(const struct partition_file *old, const struct policy *p, const char *adapters,
-                      struct partition_file *out)
+void partitions_merge(const struct partition_file *old, const struct policy *p, const struct host_keys *jobs,
+                      const char *adapters, struct partition_file *out)
 {
+    const struct policy_partition *part;
     struct text section = {0}, was = {0}, rest = {0};
     struct members all = {0};
     split_section(old, &was, &rest);
@@ -199,9 +192,9 @@ void partitions_merge(const struct partition_file *old, const struct policy *p, 
             qsort(all.m, all.n, sizeof(*all.m), compare_members);
         if (whole)
             text_printf(&section, "%s\n%s\n", WHOLE, DEFAULT);
-        for (unsigned i = 0; i < p->num_classes; i++)
-            if (p->classes[i].num_members && is_first_with_key(p, i))
-                put_partition(p, &p->classes[i], &all, &section);
+        for (unsigned i = 0; (part = policy_partition(p, i)); i++)
+            if (policy_partition_by_key(p, part->pkey) == part)
+                put_partition(p, part->pkey, jobs, &all, &section);
     }
     join_section(&rest, &section, old->there, whole, out);
     free(all.m);
@@ -239,14 +232,6 @@ static unsigned key_of(const char *definition, char name[64])
     return key <= 0xffff ? (unsigned)key & 0x7fff : 0;
 }
 
-static const struct policy_class *class_with_key(const struct policy *p, unsigned key)
-{
-    for (unsigned i = 0; i < p->num_classes; i++)
-        if (key && p->classes[i].num_members && p->classes[i].pkey == key)
-            return &p->classes[i];
-    return NULL;
-}
-
 bool partitions_free(const struct partition_file *f, const struct policy *p, const char *name, struct text *why)
 {
     struct text statement = {0};
@@ -266,14 +251,17 @@ bool partitions_free(const struct partition_file *f, const struct policy *p, con
                 text_put(&statement, l.s + i, 1);
                 continue;
             }
-            char partition[64];
-            const struct policy_class *c = class_with_key(p, key_of(text_str(&statement), partition));
-            good = !c;
-            if (c)
+            char partition[64], of[64];
+            unsigned key = key_of(text_str(&statement), partition);
+            const struct policy_partition *part = key ? policy_partition_by_key(p, key) : NULL;
+            good = !part;
+            if (part)
+                policy_partition_name(p, part, of);
+            if (part)
                 text_printf(why,
-                            "%s:%u: partition '%s' has the P_Key 0x%04x of class '%s', which the policy gives members: "
-                            "remove it there, or leave members out of the class",
-                            name, begins, partition, c->pkey, c->name);
+                            "%s:%u: partition '%s' has the P_Key 0x%04x of %s, which the policy gives members: "
+                            "remove it there, or leave members out of the policy",
+                            name, begins, partition, part->pkey, of);
             text_cut(&statement, 0);
         }
         if (!inside && statement.len)

@@ -293,25 +293,32 @@ static void put_pkey(struct pkey_table *t, unsigned key, bool want)
         t->key[place] = (uint16_t)(0x8000 | key);
 }
 
-void port_compare_pkeys(struct look *w, const struct node *n, const struct policy *p, bool mend)
+void port_compare_pkeys(struct look *w, const struct node *n, const struct policy *p, const struct host_keys *jobs,
+                        bool mend)
 {
+    const struct policy_partition *part;
     struct pkey_table t, was;
     if (!read_pkeys(w, n, &t))
         return;
     was = t;
-    for (unsigned i = 0; i < p->num_classes; i++) {
-        const struct policy_class *c = &p->classes[i];
-        bool want = c->num_members && policy_is_member(p, c->pkey, n->desc), full = false, limited = false;
-        for (unsigned k = 0; k < was.n; k++) {
-            full = full || was.key[k] == (0x8000 | c->pkey);
-            limited = limited || was.key[k] == c->pkey;
-        }
-        if (!c->num_members || (full == want && !limited))
+    for (unsigned i = 0; (part = policy_partition(p, i)); i++) {
+        if (policy_partition_by_key(p, part->pkey) != part)
             continue;
+        bool want = policy_is_member(p, jobs, part->pkey, n->desc), full = false, limited = false;
+        for (unsigned k = 0; k < was.n; k++) {
+            full = full || was.key[k] == (0x8000 | part->pkey);
+            limited = limited || was.key[k] == part->pkey;
+        }
+        bool unknown = !jobs && !want && policy_has_job_members(p, part->pkey);
+        if (unknown || (full == want && !limited))
+            continue;
+        char of[64];
+        policy_partition_name(p, part, of);
         w->r->pkeys++;
-        port_differs(w, n, n->entry, "P_Key 0x%04x of class '%s': expected %s found %s", c->pkey, c->name,
+        w->r->pkeys_lacking += want && !full;
+        port_differs(w, n, n->entry, "P_Key 0x%04x of %s: expected %s found %s", part->pkey, of,
                      membership(want, false), membership(full, limited));
-        put_pkey(&t, c->pkey, want);
+        put_pkey(&t, part->pkey, want);
     }
     if (mend)
         write_pkeys(w, n, &was, &t);

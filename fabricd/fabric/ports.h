@@ -47,8 +47,12 @@ int port_read(struct look *w, const struct node *n, unsigned num, struct port *p
 /* Everything but SL2VL; then the mapping of packets that come in by port in (an adapter's: 0) and go out by out. */
 void port_compare(struct look *w, const struct node *n, const struct port *p);
 void port_compare_sl2vl(struct look *w, const struct node *n, unsigned in, unsigned out);
-/* The partitions with members of p, at the port of an adapter. mend: a table with differences is written. */
-void port_compare_pkeys(struct look *w, const struct node *n, const struct policy *p, bool mend);
+/*
+ * The partitions of p, at the port of an adapter. jobs: as of policy_is_member; NULL: not known here. mend: a table
+ * with differences is written.
+ */
+void port_compare_pkeys(struct look *w, const struct node *n, const struct policy *p, const struct host_keys *jobs,
+                        bool mend);
 /* Every LID of an adapter's port leads there and back: a subnet that is being set up anew is not ready before. */
 void port_compare_route(struct look *w, const struct node *n, const struct port *p);
 

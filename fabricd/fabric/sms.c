@@ -199,14 +199,14 @@ int sms_write_partitions(const char *path, const struct partition_file *f, struc
     return rc;
 }
 
-bool sms_merge_partitions(struct sms *s, const struct policy *p, const char *adapters)
+bool sms_merge_partitions(struct sms *s, const struct policy *p, const struct host_keys *jobs, const char *adapters)
 {
     bool differ = false, members = p && policy_has_members(p);
     for (unsigned i = 0; i < s->n; i++) {
         struct sm *m = &s->sm[i];
         partition_file_free(&m->new_part);
         if (members && adapters)
-            partitions_merge(&m->old_part, p, adapters, &m->new_part);
+            partitions_merge(&m->old_part, p, jobs, adapters, &m->new_part);
         else if (members)
             partition_file_copy(&m->new_part, &m->old_part);
         else

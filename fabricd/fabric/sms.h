@@ -47,10 +47,10 @@ bool sms_fit_planes(const struct sms *s, const struct qos_tables *common, const 
                     struct text *why);
 
 /*
- * The same for partitions; p NULL: no policy. adapters: for partitions_merge; NULL: the members in the files stay.
- * False: the files have them already.
+ * The same for partitions; p NULL: no policy. jobs, adapters: for partitions_merge; adapters NULL: the members in the
+ * files stay. False: the files have them already.
  */
-bool sms_merge_partitions(struct sms *s, const struct policy *p, const char *adapters);
+bool sms_merge_partitions(struct sms *s, const struct policy *p, const struct host_keys *jobs, const char *adapters);
 /* False: a partition of the administrator has the key of a class that p gives members; why says where. */
 bool sms_partitions_free(const struct sms *s, const struct policy *p, struct text *why);
 

@@ -294,7 +294,7 @@ static bool check_ca(struct walk *w, const struct node *n)
         port_compare(&w->look, n, &p);
         port_compare_sl2vl(&w->look, n, 0, p.num);
         if (partitions)
-            port_compare_pkeys(&w->look, n, partitions, w->options->mend_pkeys);
+            port_compare_pkeys(&w->look, n, partitions, w->options->jobs, w->options->mend_pkeys);
         port_compare_route(&w->look, n, &p);
     }
     return true;

@@ -38,6 +38,7 @@ struct verify_options {
     const struct plane_tables *planes; /* the tables of planes that differ; NULL: none differs */
     bool mend_pkeys;                   /* ports with other P_Keys are written */
     const struct policy *policy;       /* policy with the partitions and members for ports; or NULL */
+    const struct host_keys *jobs;      /* hosts of running jobs, which are members, too; NULL: not known here */
     unsigned stop_at;                  /* end the look when there are so many differences; 0: look at everything */
     verify_visit *visit;               /* or NULL */
     void *visit_arg;
@@ -50,6 +51,7 @@ struct verify_result {
     unsigned nodes, ports;   /* found nodes; active ports */
     unsigned differences;    /* of a look that has ended early: so far, like all fields below */
     unsigned pkeys;          /* of the differences: memberships in partitions */
+    unsigned pkeys_lacking;  /* of these: members without the key */
     bool vls_lag;            /* some port has fewer operational VLs than the tables use */
     bool unsettled;          /* a port is up but not Active yet, or did not answer */
     struct fabric_caps caps; /* the least of all ports; of MTU and path the most */

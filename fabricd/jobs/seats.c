@@ -134,6 +134,14 @@ bool seats_may_choose(const struct job *job, const struct policy *p, const struc
     return i >= 0 && policy_may_choose(&p->classes[i], &known);
 }
 
+const struct policy_partition *seats_partition(const struct policy *p, const struct user *user, const struct job *job,
+                                               unsigned class_index)
+{
+    static const struct job none;
+    struct pattern_job known = known_of(job ? job : &none, user);
+    return policy_partition_of(p, class_index, &known);
+}
+
 static bool is_limited(const struct policy *p, unsigned class_index)
 {
     return p->classes[class_index].jobs_max || p->classes[class_index].user_jobs_max;

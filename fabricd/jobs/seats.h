@@ -47,6 +47,10 @@ bool seats_have_room(const struct seats *s, const struct policy *p, unsigned cla
 /* The class of a process that is of no job: by the rules, for classes without limits. */
 unsigned seats_class_of_user(const struct policy *p, const struct user *user);
 
+/* The partition of a job with this class, or (job NULL) of a process that is of no job. */
+const struct policy_partition *seats_partition(const struct policy *p, const struct user *user, const struct job *job,
+                                               unsigned class_index);
+
 /* True if the job may have the class by its user's wish, and there is room. */
 bool seats_may_choose(const struct job *job, const struct policy *p, const struct user *user, const char *class_name);
 

@@ -387,6 +387,38 @@ static void rails_text(struct text *out, const struct fd_spread *s)
     text_printf(out, "}");
 }
 
+static void put_partition_text(struct text *out, const struct policy_partition *part)
+{
+    if (part->pkey)
+        text_printf(out, ", pkey: \"0x%04x\"", part->pkey);
+    for (unsigned n = 0; n < part->num_members; n++) {
+        text_printf(out, n ? ", " : ", members: [");
+        text_yaml_string(out, part->members[n]);
+    }
+    text_printf(out, "%s%s", part->num_members ? "]" : "", part->of_jobs ? ", job_members: \"yes\"" : "");
+}
+
+static void put_pkeys_text(struct text *out, const struct policy *p)
+{
+    for (unsigned i = 0; i < p->num_pkeys; i++) {
+        const struct pattern *of = &p->pkeys[i].of;
+        const struct {
+            const char *key, *value;
+        } all[] = {{"user", of->user}, {"group", of->group},         {"account", of->account},
+                   {"qos", of->qos},   {"partition", of->partition}, {"name", of->name}};
+        const char *before = "";
+        text_printf(out, "%s  - {", i ? "" : "pkeys:\n");
+        for (unsigned k = 0; k < sizeof(all) / sizeof(all[0]); k++)
+            if (*all[k].value) {
+                text_printf(out, "%s%s: ", before, all[k].key);
+                text_yaml_string(out, all[k].value);
+                before = ", ";
+            }
+        put_partition_text(out, &p->pkeys[i].partition);
+        text_printf(out, "}\n");
+    }
+}
+
 void tables_classes_text(struct text *out, const struct policy *p, const struct qos_tables *t, const char *indent)
 {
     double ahead[POLICY_CLASSES_MAX];
@@ -409,13 +441,7 @@ void tables_classes_text(struct text *out, const struct policy *p, const struct 
         rails_text(out, &p->classes[i].spread);
         if (p->classes[i].paths && p->classes[i].paths < FD_PATHS_MAX)
             text_printf(out, ", paths: %u", p->classes[i].paths);
-        if (p->classes[i].pkey)
-            text_printf(out, ", pkey: \"0x%04x\"", p->classes[i].pkey);
-        for (unsigned n = 0; n < p->classes[i].num_members; n++) {
-            text_printf(out, n ? ", " : ", members: [");
-            text_yaml_string(out, p->classes[i].members[n]);
-        }
-        text_printf(out, "%s", p->classes[i].num_members ? "]" : "");
+        put_partition_text(out, &p->classes[i].partition);
         text_printf(out, "}\n");
     }
 }
@@ -439,6 +465,7 @@ void tables_plan_text(struct text *out, const struct policy *p, const struct qos
 {
     text_printf(out, "classes:\n");
     tables_classes_text(out, p, t, "  ");
+    put_pkeys_text(out, p);
     text_printf(out, "tables:\n  sl2vl: \"");
     tables_sl2vl_text(out, t->sl2vl);
     text_printf(out, "\"\n  vlarb_high: \"");

@@ -9,7 +9,6 @@
 #include "fabricd/base/keys.h"
 #include "libmrmpi/conn/route/policy.h"
 
-#include <fnmatch.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +18,8 @@
 #define CLASS(field) offsetof(struct policy_class, field)
 #define RULE(field)  offsetof(struct policy_rule, field)
 #define ALL(field)   offsetof(struct policy, field)
+#define PKEY(field)  offsetof(struct policy_pkey, field)
+#define PART(field)  offsetof(struct policy_partition, field)
 
 /* The data of read functions besides the file; ydoc is first, so that they find it. */
 struct reader {
@@ -130,10 +131,12 @@ static void read_choose(struct ydoc *y, yaml_node_t *n, const struct key *k, voi
     }
 }
 
+/* ---- partitions ---- */
+
 /* A P_Key in people's notation; its highest bit, full membership, belongs to the port. */
 static void read_pkey(struct ydoc *y, yaml_node_t *n, const struct key *k, void *into)
 {
-    struct policy_class *c = into;
+    struct policy_partition *part = (struct policy_partition *)((char *)into + k->at);
     const char *s = ydoc_need_scalar(y, n, k->name, "a P_Key");
     char *end;
     unsigned long key;
@@ -145,30 +148,35 @@ static void read_pkey(struct ydoc *y, yaml_node_t *n, const struct key *k, void 
                    "%s is '%.40s'; allowed: a P_Key from 0x0001 to 0x7fff, or with the highest bit", k->name, s);
         return;
     }
-    c->pkey = (uint32_t)(key & 0x7fff);
-    c->pkey_at = ydoc_place(n);
+    part->pkey = (uint32_t)(key & 0x7fff);
+    part->pkey_at = ydoc_place(n);
 }
 
-static void read_member(struct ydoc *y, yaml_node_t *n, const struct key *k, struct policy_class *c)
+static void read_member(struct ydoc *y, yaml_node_t *n, const struct key *k, struct policy_partition *part)
 {
-    char *to = c->members[c->num_members];
+    char *to = part->members[part->num_members];
     if (!ydoc_string(y, n, k->name, to, k->max + 1))
         return;
     if (!*to || strpbrk(to, " \t"))
         diag_error(y->diag, ydoc_place(n), "%s has '%s'; allowed: names of hosts, or patterns of the shell for them",
                    k->name, to);
+    else if (!hosts_good(to))
+        diag_error(y->diag, ydoc_place(n),
+                   "%s has '%s', whose range is none; allowed: numbers of up to 9 digits, ascending, as "
+                   "node[001-128,200]",
+                   k->name, to);
     else
-        c->num_members++;
+        part->num_members++;
 }
 
 /* One pattern or a list of them. */
-static void read_class_members(struct ydoc *y, yaml_node_t *n, const struct key *k, void *into)
+static void read_partition_members(struct ydoc *y, yaml_node_t *n, const struct key *k, void *into)
 {
-    struct policy_class *c = into;
+    struct policy_partition *part = (struct policy_partition *)((char *)into + k->at);
     yaml_node_t *item;
-    c->members_at = ydoc_place(n);
+    part->members_at = ydoc_place(n);
     if (n->type != YAML_SEQUENCE_NODE) {
-        read_member(y, n, k, c);
+        read_member(y, n, k, part);
         return;
     }
     if (!ydoc_item(y, n, 0))
@@ -178,8 +186,45 @@ static void read_class_members(struct ydoc *y, yaml_node_t *n, const struct key 
             diag_error(y->diag, ydoc_place(item), "more than %u patterns in %s", k->items, k->name);
             return;
         }
-        read_member(y, item, k, c);
+        read_member(y, item, k, part);
     }
+}
+
+static const struct key_choice of_jobs[] = {{"yes", 1}, {"no", 0}, {NULL, 0}};
+
+/* The keys of a partition at offset base. */
+#define PARTITION_KEYS(base, text, is_required)                                                                        \
+    {.name = "pkey",                                                                                                   \
+     .help = text,                                                                                                     \
+     .kind = KEY_TEXT,                                                                                                 \
+     .required = is_required,                                                                                          \
+     .max = 6,                                                                                                         \
+     .chars = "0-9A-Fa-fx",                                                                                            \
+     .at = (base),                                                                                                     \
+     .read = read_pkey},                                                                                               \
+        {.name = "members",                                                                                            \
+         .help = "Hosts whose ports are to be members of that partition: patterns of the shell, or ranges as "         \
+                 "node[001-128,200]. Not given, nor job members: opensm's partition file says which are.",             \
+         .kind = KEY_TEXTS,                                                                                            \
+         .items = POLICY_MEMBERS_MAX,                                                                                  \
+         .max = POLICY_MEMBER_MAX - 1,                                                                                 \
+         .at = (base),                                                                                                 \
+         .read = read_partition_members},                                                                              \
+    {                                                                                                                  \
+        .name = "job members", .help = "Whether the hosts of its jobs are members, too, for as long as the jobs run.", \
+        .kind = KEY_CHOICE, .choices = of_jobs, .standard = "no", .at = (base) + PART(of_jobs)                         \
+    }
+
+/* of: the place in the policy. */
+static void check_partition(struct diag *d, const struct policy_partition *part, struct place at, const char *of)
+{
+    if (part->of_jobs && !part->pkey)
+        diag_error(d, at, "%s has job members and no pkey, of whose partition they would be", of);
+    if (part->num_members && !part->pkey)
+        diag_error(d, part->members_at, "%s has members and no pkey, of whose partition they would be", of);
+    if ((part->num_members || part->of_jobs) && part->pkey == DEFAULT_PARTITION)
+        diag_error(d, part->pkey_at,
+                   "pkey is the default partition, and %s has members; allowed: 0x0001 to 0x7ffe, or no members", of);
 }
 
 static const struct key class_key[] = {
@@ -257,19 +302,7 @@ static const struct key class_key[] = {
      .max = 1u << 30,
      .read = read_medium},
     {.name = "rails", .help = "How messages are spread over rails.", .kind = KEY_MAP, .of = &rails_keys},
-    {.name = "pkey",
-     .help = "The partition (P_Key) in which processes of the class's jobs talk.",
-     .kind = KEY_TEXT,
-     .max = 6,
-     .chars = "0-9A-Fa-fx",
-     .read = read_pkey},
-    {.name = "members",
-     .help = "Hosts whose ports are to be members of that partition: patterns of the shell. Not given: opensm's "
-             "partition file says which are.",
-     .kind = KEY_TEXTS,
-     .items = POLICY_MEMBERS_MAX,
-     .max = POLICY_MEMBER_MAX - 1,
-     .read = read_class_members},
+    PARTITION_KEYS(CLASS(partition), "The partition (P_Key) in which processes of the class's jobs talk.", false),
     {.name = "max jobs",
      .help = "How many jobs of a host may have the class at a time by rules and choices.",
      .kind = KEY_UINT,
@@ -306,13 +339,9 @@ static void read_policy_class(struct reader *r, yaml_node_t *n)
     if (good && c.num_medium && c.medium_max[0] <= c.small_max)
         diag_error(d, c.medium_at, "medium is %u, and small goes up to %u; allowed: more than that", c.medium_max[0],
                    c.small_max);
-    if (c.num_members && !c.pkey)
-        diag_error(d, c.members_at, "class '%s' has members and no pkey, of whose partition they would be", c.name);
-    if (c.num_members && c.pkey == DEFAULT_PARTITION)
-        diag_error(d, c.pkey_at,
-                   "pkey is the default partition, and class '%s' has members; allowed: 0x0001 to 0x7ffe, "
-                   "or no members",
-                   c.name);
+    char of[64];
+    snprintf(of, sizeof(of), "class '%s'", c.name);
+    check_partition(d, &c.partition, c.at, of);
     if (c.ratio_small)
         c.priority = PRIORITY_LOW;
     p->classes[p->num_classes++] = c;
@@ -442,6 +471,32 @@ static const struct key jobs_key[] = {
 };
 static const struct keys jobs_keys = {"jobs", jobs_key, COUNT(jobs_key)};
 
+/* ---- pkeys: ---- */
+
+static const struct key pkey_key[] = {
+    PATTERN_KEYS(PKEY(of)),
+    PARTITION_KEYS(PKEY(partition), "The partition (P_Key) in which processes of jobs that match talk.", true),
+};
+static const struct keys pkey_keys = {"an entry of pkeys", pkey_key, COUNT(pkey_key)};
+
+static void read_pkey_entries(struct ydoc *y, yaml_node_t *n, const struct key *k, void *into)
+{
+    struct policy *p = into;
+    yaml_node_t *item;
+    if (!ydoc_list(y, n, k->name))
+        return;
+    for (size_t i = 0; (item = ydoc_item(y, n, i)); i++) {
+        if (p->num_pkeys == k->max) {
+            diag_error(y->diag, ydoc_place(item), "more than %u entries in pkeys", k->max);
+            return;
+        }
+        struct policy_pkey *e = &p->pkeys[p->num_pkeys++];
+        keys_defaults(&pkey_keys, e);
+        if (keys_read(y, item, &pkey_keys, e))
+            check_partition(y->diag, &e->partition, ydoc_place(item), "this entry");
+    }
+}
+
 /* ---- the rest ---- */
 
 static void read_high_limit(struct ydoc *y, yaml_node_t *n, const struct key *k, void *into)
@@ -562,6 +617,12 @@ static const struct key policy_key[] = {
      .of = &class_keys,
      .read = read_classes},
     {.name = "jobs", .help = "Which job has which class.", .kind = KEY_MAP, .required = true, .of = &jobs_keys},
+    {.name = "pkeys",
+     .help = "Partitions of accounts, users, ...: the first whose patterns all match a job goes before the class's.",
+     .kind = KEY_LIST,
+     .max = POLICY_PKEYS_MAX,
+     .of = &pkey_keys,
+     .read = read_pkey_entries},
     {.name = "limits",
      .help = "Against starvation of bulk by small messages.",
      .kind = KEY_MAP,
@@ -643,22 +704,73 @@ unsigned policy_class_with_room(const struct policy *p, const struct pattern_job
     return p->default_class;
 }
 
-bool policy_has_members(const struct policy *p)
+const struct policy_partition *policy_partition_of(const struct policy *p, unsigned class_index,
+                                                   const struct pattern_job *job)
 {
+    for (unsigned i = 0; i < p->num_pkeys; i++)
+        if (pattern_matches(&p->pkeys[i].of, job))
+            return &p->pkeys[i].partition;
+    return &p->classes[class_index].partition;
+}
+
+static const struct policy_partition *any_partition(const struct policy *p, unsigned i)
+{
+    return i < p->num_classes ? &p->classes[i].partition : &p->pkeys[i - p->num_classes].partition;
+}
+
+const struct policy_partition *policy_partition(const struct policy *p, unsigned i)
+{
+    for (unsigned k = 0; k < p->num_classes + p->num_pkeys; k++) {
+        const struct policy_partition *part = any_partition(p, k);
+        if ((part->num_members || part->of_jobs) && !i--)
+            return part;
+    }
+    return NULL;
+}
+
+void policy_partition_name(const struct policy *p, const struct policy_partition *of, char out[64])
+{
+    for (unsigned k = 0; k < p->num_classes + p->num_pkeys; k++)
+        if (any_partition(p, k) == of && k < p->num_classes)
+            snprintf(out, 64, "class '%s'", p->classes[k].name);
+        else if (any_partition(p, k) == of)
+            snprintf(out, 64, "entry %u of pkeys", k - p->num_classes + 1);
+}
+
+const struct policy_partition *policy_partition_by_key(const struct policy *p, unsigned pkey)
+{
+    const struct policy_partition *part;
+    for (unsigned i = 0; (part = policy_partition(p, i)); i++)
+        if (part->pkey == pkey)
+            break;
+    return part;
+}
+
+bool policy_has_job_members(const struct policy *p, unsigned pkey)
+{
+    const struct policy_partition *part;
     bool has = false;
-    for (unsigned i = 0; i < p->num_classes; i++)
-        has = has || p->classes[i].num_members;
+    for (unsigned i = 0; (part = policy_partition(p, i)); i++)
+        has = has || (part->pkey == pkey && part->of_jobs);
     return has;
 }
 
-bool policy_is_member(const struct policy *p, unsigned pkey, const char *description)
+static bool has_member(const struct policy_partition *part, const char *host)
 {
-    char host[65];
+    for (unsigned k = 0; k < part->num_members; k++)
+        if (hosts_match(part->members[k], host))
+            return true;
+    return false;
+}
+
+bool policy_is_member(const struct policy *p, const struct host_keys *jobs, unsigned pkey, const char *description)
+{
+    const struct policy_partition *part;
+    char host[HOST_MAX];
     snprintf(host, sizeof(host), "%.*s", (int)strcspn(description, " "), description);
-    for (unsigned i = 0; i < p->num_classes; i++)
-        for (unsigned k = 0; p->classes[i].pkey == pkey && k < p->classes[i].num_members; k++)
-            if (!fnmatch(p->classes[i].members[k], host, 0))
-                return true;
+    for (unsigned i = 0; (part = policy_partition(p, i)); i++)
+        if (part->pkey == pkey && (has_member(part, host) || (part->of_jobs && host_keys_have(jobs, pkey, host))))
+            return true;
     return false;
 }
 

@@ -31,6 +31,26 @@ static int check_job(const struct fd_job *j)
     return good ? 0 : -EINVAL;
 }
 
+/* Names with one space between two. */
+static bool good_hosts(const char *s, size_t len)
+{
+    size_t name = 0;
+    for (size_t i = 0; i < len; i++) {
+        bool space = s[i] == ' ';
+        if (s[i] < ' ' || s[i] > '~' || (space && (!name || i + 1 == len)) || name > 64)
+            return false;
+        name = space ? 0 : name + 1;
+    }
+    return len && name <= 64;
+}
+
+static int check_join(const struct fd_join *m, size_t len)
+{
+    if (len > sizeof(*m) + FD_HOSTS_MAX)
+        return -EPROTO;
+    return good_hosts((const char *)(m + 1), len - sizeof(*m)) ? check_job(&m->job) : -EINVAL;
+}
+
 /* Its id may be empty. */
 static int check_list(const struct fd_job *j)
 {
@@ -132,6 +152,11 @@ int message_check(const void *msg, size_t len)
         if (len != sizeof(struct fd_class))
             return -EPROTO;
         return message_good_text(((const struct fd_class *)msg)->class_name, FD_NAME_MAX, false) ? 0 : -EINVAL;
+    case FD_JOIN:
+        return len < sizeof(struct fd_join) ? -EPROTO : check_join(msg, len);
+    case FD_LEAVE:
+        return len == sizeof(struct fd_job) ? check_job(msg) : -EPROTO;
+    case FD_JOIN_LIST:
     case FD_JOB_LIST:
         return len == sizeof(struct fd_job) ? check_list(msg) : -EPROTO;
     case FD_JOB_SET:

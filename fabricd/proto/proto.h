@@ -90,6 +90,9 @@ enum fd_type {
     FD_SHOW = 50,         /* struct fd_show: one generation, as text */
     FD_METRICS = 51,      /* header only: the daemon's state, as OpenMetrics text */
     FD_PATHS_SHOW = 52,   /* struct fd_ends: the paths between two hosts, as text */
+    FD_JOIN = 53,         /* struct fd_join and names of hosts: they are members of the job's partition from now on */
+    FD_LEAVE = 54,        /* struct fd_job, only id and run are read: they are not any more */
+    FD_JOIN_LIST = 55,    /* struct fd_job, only the id is read: joined jobs after this job; empty: all */
 
     FD_TEXT = 32,  /* header, then text without a terminating zero; from the daemon */
     FD_DONE = 33,  /* struct fd_done; from the daemon */
@@ -267,6 +270,12 @@ struct fd_job {
  */
 #define FD_JOB_RUN 8u
 
+/* The class and partition of the job follow from the job's facts. Names of hosts follow, with a space between two. */
+#define FD_HOSTS_MAX 65536u
+struct fd_join {
+    struct fd_job job; /* its header is that of the message; lease_s: the hosts leave after so long in any case */
+};
+
 struct fd_more {
     struct fd_header h;
     char after[FD_JOB_MAX];
@@ -324,6 +333,7 @@ static_assert(sizeof(struct fd_class) == 48, "layout");
 static_assert(sizeof(struct fd_change) == 272, "layout");
 static_assert(sizeof(struct fd_show) == 24, "layout");
 static_assert(sizeof(struct fd_job) == 680, "layout");
+static_assert(sizeof(struct fd_join) == 680, "layout");
 static_assert(sizeof(struct fd_more) == 80, "layout");
 static_assert(sizeof(struct fd_done) == 24, "layout");
 

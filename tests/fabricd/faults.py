@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """
-One fault at each step of `policy apply`: fabricd is killed before and after each changing call, or all that was not
+One fault at each step of `policy apply`, of a rollback, or of a job that joins and leaves a partition: fabricd is killed before and after each changing call, or all that was not
 synced is lost as well (power), each call fails, opensm stops or is killed at each. Then ports, opensm's configuration, state, the lock beside the policy, a host that follows and
 the status agree within 10 s, on the old policy or on the new one, in every run. TAP, and a table of step and fault.
 
@@ -18,7 +18,8 @@ BUILD = os.environ.get("BUILD") or sys.exit("set BUILD to the build directory")
 WITHIN = 10  # seconds after a restart
 FAULTS = ["kill-before", "kill-after", "power", "ENOSPC", "EIO", "EROFS", "EMFILE", "opensm stops", "opensm dies"]
 SHARES = {"a": (60, 30), "b": (50, 40)}  # of urgent and normal: what the tables differ in
-CASES = ["other", "lmc", "nothing"]  # another policy; one that restarts opensm; the first one. Each also the way back
+# Another policy; one that restarts opensm; the first one; a job whose host joins a partition. Each also the way back.
+CASES = ["other", "lmc", "nothing", "join"]
 SHORT = 10  # runs of make check
 
 
@@ -58,10 +59,13 @@ class Fabric:
         return os.path.join(self.dir, name)
 
     def text(self, name):
+        shares = SHARES["a" if self.case == "join" else name]
         with open(TOP + "/etc/policies/simple.yaml") as f:
-            text = f.read().replace("share: 60", f"share: {SHARES[name][0]}").replace("share: 30", f"share: {SHARES[name][1]}")
+            text = f.read().replace("share: 60", f"share: {shares[0]}").replace("share: 30", f"share: {shares[1]}")
         if (self.case, name) in (("other", "b"), ("nothing", "a")):  # a partition file that is there with one of the policies
             text = text.replace("- name: urgent", "- name: urgent\n    pkey: 0x11\n    members: h2")
+        if self.case == "join":  # the same policy; b: a job of urgent runs on h2
+            return text.replace("- name: urgent", "- name: urgent\n    pkey: 0x11\n    job members: yes")
         return text.replace("lmc: 0", "lmc: 1") if self.case == "lmc" and name == "b" else text
 
     def files(self):
@@ -206,7 +210,7 @@ class Fabric:
         if m.group(2) != "verified" or "unfinished" in m.group(0):
             return m.group(0)
         text = read(self.at("state1/policy.yaml"))
-        name = next((n for n in self.policy if self.policy[n] == text), None)
+        name = self.in_force()
         if not name:
             return "state1/policy.yaml is no policy of ours"
         if os.readlink(self.at("state1/current")).split("/")[1].split(".")[0] != generation:
@@ -258,12 +262,18 @@ class Fabric:
 
     def change(self, name):
         """What is tested: this policy is applied, or the one in force is taken back."""
+        if self.case == "join" and name == "b":
+            return self.ctl(1, "job", "join", "7", "urgent", "h2", "--user", "0")
+        if self.case == "join" and self.in_force() == "b":
+            return self.ctl(1, "job", "leave", "7")
         if name:
             return self.ctl(1, "policy", "apply", self.at("policy.yaml"))
         return self.ctl(1, "policy", "rollback", "0")
 
     def in_force(self):
         text = read(self.at("state1/policy.yaml"))
+        if self.case == "join" and text == self.policy["a"]:
+            return "b" if '"7"' in self.ctl(1, "job", "joined").stdout else "a"
         return next((n for n in self.policy if self.policy[n] == text), "")
 
 
@@ -351,7 +361,7 @@ def one(f, base, fault, step, back):
     if not why and answer.returncode == 0 and now != new:
         why = "it returned 0 and the old policy is in force"
     generation = f.generation()
-    if not why and seen.setdefault(generation, now) != now:
+    if not why and f.case != "join" and seen.setdefault(generation, now) != now:
         why = f"generation {generation} was policy {seen[generation]} before"
     outcome = ("new" if now == new else "old") + f" ({answer.returncode})" + ("" if hit else " no such step")
     if not why and now == old and generation != number:

@@ -111,12 +111,13 @@ static void answers(const char *s, size_t len)
  */
 static void partitions(const char *s)
 {
-    static struct policy p = {.num_classes = 1, .classes = {{.pkey = 0x11, .num_members = 1, .members = {"h*"}}}};
+    static struct policy p = {.num_classes = 1,
+                              .classes = {{.partition = {.pkey = 0x11, .num_members = 1, .members = {"h*"}}}}};
     struct partition_file old = {.there = true}, once = {0}, twice = {0}, rest = {0}, bare = {0};
     struct text why = {0};
     text_put(&old.text, s, strlen(s));
-    partitions_merge(&old, &p, s, &once);
-    partitions_merge(&once, &p, s, &twice);
+    partitions_merge(&old, &p, NULL, s, &once);
+    partitions_merge(&once, &p, NULL, s, &twice);
     need(partition_file_equal(&once, &twice));
     partitions_take_section(&once, NULL, &rest);
     partitions_take_section(&old, NULL, &bare);

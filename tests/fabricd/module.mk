@@ -1,10 +1,11 @@
 # Tests of fabricd: the pure parts alone, then the daemon with the real opensm on ibsim and on simfab.
 
 
-$(call unit_test,test_policy,fabricd/policy/policy.c fabricd/policy/pattern.c fabricd/base/keys.c fabricd/base/ydoc.c \
+$(call unit_test,test_policy,fabricd/policy/policy.c fabricd/policy/pattern.c fabricd/policy/hosts.c fabricd/base/keys.c fabricd/base/ydoc.c \
     fabricd/base/text.c libmrmpi/conn/route/policy.c,yaml-0.1)
 FABRICD_COMPILER := fabricd/policy/compile.c fabricd/policy/lanes.c fabricd/policy/weights.c fabricd/policy/ahead.c fabricd/policy/wait.c fabricd/policy/lock.c fabricd/base/text.c
 $(call unit_test,test_compile,$(FABRICD_COMPILER))
+$(call unit_test,test_hosts,fabricd/policy/hosts.c fabricd/base/text.c)
 $(call unit_test,test_ahead,fabricd/policy/ahead.c fabricd/proto/ratio.c)
 $(call unit_test,test_pace,fabricd/policy/pace.c fabricd/fabric/rails.c fabricd/fabric/pci.c fabricd/base/text.c)
 $(call unit_test,test_quota,fabricd/base/quota.c)
@@ -18,12 +19,12 @@ $(call unit_test,test_follow,fabricd/apply/follow.c fabricd/policy/lock.c fabric
 $(call unit_test,test_wait,fabricd/policy/wait.c)
 $(call unit_test,test_plan,fabricd/policy/plan.c fabricd/policy/plan_load.c fabricd/policy/plan_text.c \
     fabricd/policy/arbiter.c fabricd/fabric/pci.c fabricd/policy/pace.c $(FABRICD_COMPILER) fabricd/policy/policy.c \
-    fabricd/policy/pattern.c fabricd/base/keys.c fabricd/base/ydoc.c libmrmpi/conn/route/policy.c libmrmpi/conn/route/ahead.c,yaml-0.1)
+    fabricd/policy/pattern.c fabricd/policy/hosts.c fabricd/base/keys.c fabricd/base/ydoc.c libmrmpi/conn/route/policy.c libmrmpi/conn/route/ahead.c,yaml-0.1)
 $(call unit_test,test_opensm_conf,fabricd/fabric/opensm.c $(FABRICD_COMPILER))
-$(call unit_test,test_partitions,fabricd/fabric/partitions.c fabricd/policy/policy.c fabricd/policy/pattern.c \
+$(call unit_test,test_partitions,fabricd/fabric/partitions.c fabricd/policy/policy.c fabricd/policy/pattern.c fabricd/policy/hosts.c \
     fabricd/base/keys.c fabricd/base/ydoc.c fabricd/base/text.c libmrmpi/conn/route/policy.c,yaml-0.1)
 FABRICD_JOBS := fabricd/proto/ratio.c fabricd/jobs/jobs.c fabricd/jobs/seats.c fabricd/jobs/journal.c fabricd/jobs/compact.c fabricd/jobs/cgroups.c fabricd/jobs/claims.c fabricd/jobs/users.c fabricd/jobs/helper.c fabricd/policy/policy.c \
-                fabricd/policy/pattern.c fabricd/base/keys.c fabricd/base/ydoc.c fabricd/base/text.c libmrmpi/conn/route/policy.c
+                fabricd/policy/pattern.c fabricd/policy/hosts.c fabricd/base/keys.c fabricd/base/ydoc.c fabricd/base/text.c libmrmpi/conn/route/policy.c
 $(call unit_test,test_proto,fabricd/proto/message.c fabricd/jobs/jobs_text.c fabricd/jobs/orders.c fabricd/base/log.c \
     fabricd/base/quota.c fabricd/ctl/json.c $(FABRICD_JOBS),yaml-0.1 libsystemd)
 $(call unit_test,test_json,fabricd/ctl/json.c fabricd/base/ydoc.c fabricd/base/text.c,yaml-0.1)
@@ -45,7 +46,7 @@ tests/fabricd/share_load_SRCS := tests/fabricd/share_load.c
 tests/fabricd/share_load_DEPS := libmpi.so.12
 CFLAGS.tests/fabricd/share_load.c := -fPIE -Ilibmrmpi/include
 
-SCRIPT_TESTS += tests/fabricd/faults.sh tests/fabricd/drift.sh tests/fabricd/history.sh
+SCRIPT_TESTS += tests/fabricd/joins.sh tests/fabricd/faults.sh tests/fabricd/drift.sh tests/fabricd/history.sh
 LONG_TESTS += tests/fabricd/faults.sh:--all
 # loaded before fabricd: a fault at one of its changing calls; faults.py runs it
 TESTPROGS += tests/fabricd/faults.so

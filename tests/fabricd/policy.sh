@@ -128,7 +128,7 @@ ok "another class leaves the lease alone" refuses --lease job give 1 batch --lea
 ok "what is chosen is chosen on this host" refuses --cluster job choose 1 batch --cluster
 ok "the end of a job has no class to wish" refuses --wish job del 1 --wish batch
 ok "top is not for some job" refuses --run top --run 1
-is "they are named" "$(refuses --run job show 1 --run 2)" "fabricctl: job show does not take --run, which is for: job set, job del"
+is "they are named" "$(refuses --run job show 1 --run 2)" "fabricctl: job show does not take --run, which is for: job set, job del, job join, job leave"
 ok "a command that is none is none, whatever it is given" sh -c "fabricctl nonsense --run 1 2>&1 | grep -q 'no such command'"
 
 # ---- answers for programs

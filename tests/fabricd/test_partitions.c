@@ -17,9 +17,9 @@ static struct policy policy_of(unsigned pkey, const char *first, const char *sec
         struct policy_class *c = &p.classes[i];
         const char *pattern = i ? second : first;
         snprintf(c->name, sizeof(c->name), "c%u", i);
-        c->pkey = pkey + i;
+        c->partition.pkey = pkey + i;
         if (pattern)
-            snprintf(c->members[c->num_members++], POLICY_MEMBER_MAX, "%s", pattern);
+            snprintf(c->partition.members[c->partition.num_members++], POLICY_MEMBER_MAX, "%s", pattern);
     }
     return p;
 }
@@ -35,8 +35,8 @@ static struct partition_file file_of(const char *s)
 static struct partition_file merged(const struct partition_file *old, const struct policy *p, const char *seen)
 {
     struct partition_file once = {0}, twice = {0};
-    partitions_merge(old, p, seen, &once);
-    partitions_merge(&once, p, seen, &twice);
+    partitions_merge(old, p, NULL, seen, &once);
+    partitions_merge(&once, p, NULL, seen, &twice);
     ck_assert(partition_file_equal(&once, &twice));
     partition_file_free(&twice);
     return once;
@@ -46,7 +46,7 @@ static void is_back(const struct partition_file *now, const char *was)
 {
     struct partition_file back = {0}, want = file_of(was);
     struct policy none = policy_of(1, NULL, NULL);
-    partitions_merge(now, &none, "", &back);
+    partitions_merge(now, &none, NULL, "", &back);
     ck_assert_int_eq(back.there, want.there);
     ck_assert_str_eq(text_str(&back.text), text_str(&want.text));
     partition_file_free(&back);
@@ -83,14 +83,14 @@ START_TEST(one_partition)
 {
     struct policy p = policy_of(0x11, "h1", "h?");
     struct partition_file old = file_of(""), now;
-    p.classes[1].pkey = 0x11;
+    p.classes[1].partition.pkey = 0x11;
     now = merged(&old, &p, adapters);
     const char *first = strstr(now.text.s, "=0x0011 :");
     ck_assert(first && !strstr(first + 1, "=0x0011 :"));
     const char *h1 = strstr(now.text.s, "0x0000000000000011");
     ck_assert(h1 && !strstr(h1 + 1, "0x0000000000000011"));
     ck_assert_ptr_nonnull(strstr(now.text.s, "0x0000000000000031=full ;"));
-    ck_assert(policy_is_member(&p, 0x11, "h3 x") && !policy_is_member(&p, 0x12, "h3 x"));
+    ck_assert(policy_is_member(&p, NULL, 0x11, "h3 x") && !policy_is_member(&p, NULL, 0x12, "h3 x"));
     partition_file_free(&now);
     partition_file_free(&old);
 }

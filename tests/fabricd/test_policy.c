@@ -115,7 +115,20 @@ static const struct {
     {"- a\n", "1:1: error: the policy is a list; allowed: a mapping"},
     {"version: 1\nclases: [{name: a, share: 100}]\njobs: {default: a}\n",
      "2:1: error: unknown key 'clases' in the policy, did you mean 'classes'? allowed: version, vls, mtu, classes, "
-     "jobs, limits, paths, repair, repair_pause, health\n"},
+     "jobs, pkeys, limits, paths, repair, repair_pause, health\n"},
+    {"version: 1\nclasses: [{name: a, share: 100, job members: yes}]\njobs: {default: a}\n",
+     "2:11: error: class 'a' has job members and no pkey, of whose partition they would be\n"},
+    {"version: 1\nclasses: [{name: a, share: 100, pkey: 0x7fff, job members: yes}]\njobs: {default: a}\n",
+     "2:39: error: pkey is the default partition, and class 'a' has members; allowed: 0x0001 to 0x7ffe"},
+    {"version: 1\nclasses: [{name: a, share: 100, pkey: 0x11, members: \"n[12-3]\"}]\njobs: {default: a}\n",
+     "2:54: error: members has 'n[12-3]', whose range is none; allowed: numbers of up to 9 digits, ascending"},
+    {"version: 1\nclasses: [{name: a, share: 100}]\njobs: {default: a}\npkeys: [{account: x}]\n",
+     "4:9: error: an entry of pkeys has no 'pkey'\n"},
+    {"version: 1\nclasses: [{name: a, share: 100}]\njobs: {default: a}\npkeys: [{pkey: 0x11}]\n",
+     "4:9: error: an entry of pkeys has none of"},
+    {"version: 1\nclasses: [{name: a, share: 100}]\njobs: {default: a}\npkeys: [{account: x, pkey: 0xffff, members: "
+     "h}]\n",
+     "4:28: error: pkey is the default partition, and this entry has members"},
     {"version: 1\njobs: {default: a}\n", "1:1: error: the policy has no 'classes'\n"},
     {"version: 1\nclasses: [{name: a, share: 100}]\n", "1:1: error: the policy has no 'jobs'\n"},
     {"classes: [{name: a, share: 100}]\njobs: {default: a}\n", "1:1: error: the policy has no 'version'\n"},
@@ -584,12 +597,57 @@ START_TEST(yaml_strings)
 }
 END_TEST
 
+static const char *const partitions_of_all =
+    "version: 1\nclasses: [{name: a, share: 60, pkey: 0x11, job members: yes}, {name: b, share: 40}]\n"
+    "jobs: {default: b}\n"
+    "pkeys:\n"
+    "  - {account: \"phys*\", user: u, pkey: 0x12, members: [\"n[08-11]\"]}\n"
+    "  - {account: \"phys*\", pkey: 0x11, members: login}\n"
+    "  - {account: chem, pkey: 0x13}\n";
+
+START_TEST(partition_of_a_job)
+{
+    static struct policy p;
+    struct diag d = {.file = "p"};
+    struct host_keys jobs = {0};
+    struct pattern_job job = {.user = "u", .groups = "", .account = "physics", .qos = "", .partition = "", .name = ""};
+    ck_assert_msg(policy_parse(&p, partitions_of_all, strlen(partitions_of_all), &d), "%s", text_str(&d.out));
+    ck_assert_uint_eq(policy_partition_of(&p, 0, &job)->pkey, 0x12);
+    job.user = "v";
+    ck_assert_uint_eq(policy_partition_of(&p, 1, &job)->pkey, 0x11);
+    job.account = "";
+    ck_assert_uint_eq(policy_partition_of(&p, 0, &job)->pkey, 0x11);
+    ck_assert_uint_eq(policy_partition_of(&p, 1, &job)->pkey, 0);
+    job.account = "chem";
+    ck_assert_uint_eq(policy_partition_of(&p, 1, &job)->pkey, 0x13);
+
+    /* the policy decides over three of them; two have one P_Key */
+    char name[64];
+    ck_assert(policy_partition(&p, 2) && !policy_partition(&p, 3) && policy_has_members(&p));
+    ck_assert(policy_partition_by_key(&p, 0x11) == policy_partition(&p, 0) && !policy_partition_by_key(&p, 0x13));
+    policy_partition_name(&p, policy_partition(&p, 0), name);
+    ck_assert_str_eq(name, "class 'a'");
+    policy_partition_name(&p, policy_partition(&p, 2), name);
+    ck_assert_str_eq(name, "entry 2 of pkeys");
+
+    host_keys_add(&jobs, 0x11, "h1", 2);
+    host_keys_add(&jobs, 0x12, "h2", 2);
+    host_keys_sort(&jobs);
+    ck_assert(policy_is_member(&p, &jobs, 0x11, "h1 mlx5_0") && !policy_is_member(&p, NULL, 0x11, "h1 mlx5_0"));
+    ck_assert(policy_is_member(&p, &jobs, 0x11, "login mlx5_0") && policy_is_member(&p, NULL, 0x12, "n10 x"));
+    ck_assert(!policy_is_member(&p, &jobs, 0x12, "h2 mlx5_0")); /* no job members */
+    ck_assert(!policy_is_member(&p, &jobs, 0x12, "n12 x") && !policy_is_member(&p, &jobs, 0x13, "h1 x"));
+    host_keys_free(&jobs);
+}
+END_TEST
+
 int main(void)
 {
     TCase *t = tcase_create("policy");
     tcase_add_test(t, good);
     tcase_add_test(t, whom_the_scheduler_knows);
     tcase_add_test(t, levels_between);
+    tcase_add_test(t, partition_of_a_job);
     tcase_add_loop_test(t, refused, 0, (int)(sizeof(bad) / sizeof(bad[0])));
     tcase_add_loop_test(t, refused_as_text, 0, (int)(sizeof(not_text) / sizeof(not_text[0])));
     tcase_add_loop_test(t, deep, 0, 6);

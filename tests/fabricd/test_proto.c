@@ -106,6 +106,42 @@ START_TEST(where)
 }
 END_TEST
 
+START_TEST(joins)
+{
+    static const struct {
+        const char *hosts;
+        int rc;
+    } all[] = {{"h1", 0},           {"h1 h2", 0},        {"", -EINVAL},      {" h1", -EINVAL},      {"h1 ", -EINVAL},
+               {"h1  h2", -EINVAL}, {"h1\nh2", -EINVAL}, {"h\x80", -EINVAL}, {"h1 h2\x7f", -EINVAL}};
+    struct {
+        struct fd_join m;
+        char hosts[FD_HOSTS_MAX + 1];
+    } j = {.m.job = {.job = "7"}};
+    for (unsigned i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+        size_t len = sizeof(j.m) + strlen(all[i].hosts);
+        memcpy(j.hosts, all[i].hosts, strlen(all[i].hosts));
+        j.m.job.h = message_header(FD_JOIN, len, 1);
+        ck_assert_msg(message_check(&j, len) == all[i].rc, "'%s'", all[i].hosts);
+    }
+    memset(j.hosts, 'x', sizeof(j.hosts));
+    for (size_t len = 64; len < 66; len++) { /* of a name */
+        j.m.job.h = message_header(FD_JOIN, sizeof(j.m) + len, 1);
+        ck_assert_int_eq(message_check(&j, sizeof(j.m) + len), len == 64 ? 0 : -EINVAL);
+    }
+    for (size_t i = 1; i < sizeof(j.hosts); i += 2)
+        j.hosts[i] = ' ';
+    size_t most = sizeof(j.m) + FD_HOSTS_MAX;
+    j.m.job.h = message_header(FD_JOIN, most + 1, 1);
+    ck_assert_int_eq(message_check(&j, most + 1), -EPROTO); /* too long */
+    j.m.job.h = message_header(FD_JOIN, most - 1, 1);
+    ck_assert_int_eq(message_check(&j, most - 1), 0);
+    j.m.job.job[0] = 0;
+    ck_assert_int_eq(message_check(&j, most - 1), -EINVAL);
+    j.m.job.h = message_header(FD_JOIN, sizeof(j.m) - 8, 1);
+    ck_assert_int_eq(message_check(&j, sizeof(j.m) - 8), -EPROTO);
+}
+END_TEST
+
 START_TEST(paths)
 {
     struct fd_paths m = {
@@ -578,6 +614,7 @@ int main(void)
     tcase_add_test(t, levels);
     tcase_add_test(t, where);
     tcase_add_test(t, paths);
+    tcase_add_test(t, joins);
     tcase_add_test(t, reads);
     tcase_add_test(t, other_types);
     tcase_add_test(t, apply);
