@@ -101,7 +101,7 @@ static __attribute__((noinline)) void settle_areas(enum mr_coll coll, struct mr_
     if (c->node_calls++ < MAKE_AFTER && !mr_coll_wants_node(coll))
         return;
     c->node_settled = true;
-    mr_comm_node_end = end_areas;
+    mr_core_up.node_end = end_areas;
     if (may_have_area(c))
         c->node = make_area(c);
     else

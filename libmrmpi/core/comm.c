@@ -8,7 +8,7 @@
 #include <string.h>
 
 struct mr_comm *mr_comm_world, *mr_comm_self;
-void (*mr_comm_node_end)(struct mr_comm *c);
+struct mr_core_upcalls mr_core_up;
 
 /* ---- objects ---- */
 
@@ -53,7 +53,7 @@ void mr_comm_put(struct mr_comm *c)
     mr_info_put(c->info);
     mr_topology_put(c->topology);
     if (c->node || c->grid)
-        mr_comm_node_end(c);
+        mr_core_up.node_end(c);
     free(c->place);
     free(c);
 }

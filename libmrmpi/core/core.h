@@ -225,7 +225,11 @@ static inline int mr_comm_world_rank(const struct mr_comm *c, int rank)
 
 struct mr_comm *mr_comm_get(struct mr_comm *c);
 void mr_comm_put(struct mr_comm *c);
-extern void (*mr_comm_node_end)(struct mr_comm *c); /* gives back c->node and c->grid; set by coll/ */
+/* What core/ calls above it. */
+struct mr_core_upcalls {
+    void (*node_end)(struct mr_comm *c); /* gives back c->node and c->grid; set by coll/ before the first of them */
+};
+extern struct mr_core_upcalls mr_core_up;
 
 extern struct mr_comm *mr_comm_world, *mr_comm_self; /* set by mr_comm_init */
 

@@ -136,7 +136,7 @@ int mr_net_send(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload,
 bool mr_net_send_short(struct mr_vc *vc, const void *payload, size_t len, int rank, int tag, uint32_t ctx);
 int mr_net_send_made(struct mr_vc *vc, const struct mr_hdr *hdr, size_t len, void *scratch, mr_vc_make_fn *make,
                      const void *what);
-void mr_net_zsend_init(void);
+void mr_net_zsend_done(const struct mr_zsend_from *zsend); /* as struct mr_verbs_handlers */
 unsigned mr_net_waiting(struct mr_vc *vc);
 /* Posts waiting packets, as far as there is room. */
 void mr_net_push(struct mr_peer *p);

@@ -444,7 +444,7 @@ static bool zsends_now(const struct mr_peer *p, const struct mr_vc_zsender *zsen
 }
 
 /* The packet is taken back, or goes to the peer, whatever becomes of the memory from now on. */
-static void end_zsend(const struct mr_zsend_from *zsend)
+void mr_net_zsend_done(const struct mr_zsend_from *zsend)
 {
     mr_bulk_give_back(zsend->memory);
     mr_answers_ended(&mr_net.answers, mr_peers.arrived);
@@ -486,9 +486,4 @@ int mr_net_zsend(struct mr_vc *vc, struct mr_hdr *hdr, const void *payload, size
     else
         vc->next_seq++;
     return lent;
-}
-
-void mr_net_zsend_init(void)
-{
-    mr_zsend_done = end_zsend;
 }

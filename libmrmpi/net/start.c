@@ -45,6 +45,7 @@ static const struct mr_verbs_handlers handlers = {
     .rail_changed = on_rail_changed,
     .rail_moved = mr_recovery_rail_moved,
     .rail_keys = mr_recovery_rail_keys,
+    .zsend_done = mr_net_zsend_done,
     .pkey = mr_fabric_pkey,
 };
 
@@ -201,13 +202,12 @@ int mr_net_init(const struct mr_launch *launch)
         return -ENOMEM;
     ask_fabricd(launch);
     mr_assemblies_init(&mr_net.assemblies, packet_max);
-    mr_rings_init(mr_net_packet, mr_net.ring_design, (unsigned)mr_config.ring_slots,
+    mr_rings_init(mr_net.ring_design, (unsigned)mr_config.ring_slots,
                   MR_WIRE_MAX + mr_config.ring_size + MR_ACK_WIRE_MAX);
     err = mr_verbs_open(&handlers, packet_max, mr_kinds_that_are(mr_kinds_set(&mr_peers.kinds), MR_IS_DATAGRAM),
                         mr_fabric_rejects, NULL);
     if (!err) {
         mr_rely_init();
-        mr_net_zsend_init();
         mr_rates_take();
         mr_net_take_health();
         mr_bulk_open_memory();

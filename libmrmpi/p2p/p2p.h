@@ -316,20 +316,20 @@ void mr_give_up(struct mr_request *req);
 bool mr_comm_lacks(const struct mr_comm *c);
 /* The process with this rank in the world has called MPI_Finalize, and all its earlier messages are here. */
 bool mr_peer_parts(int world_rank);
-/* told is called, out of mr_progress(), when a process is lost. */
-void mr_pt2pt_on_loss(void (*told)(void));
 
-/* ---- packets of a subsystem above -------------------------------------------------------------------------------- */
-
-/*
- * A subsystem above with packets of its own, of the kinds MR_PKT_ABOVE and higher: packet is called with each of these,
- * in the order of the virtual channel, and peer_lost once for a lost peer. Both come out of mr_progress() only.
+/* ---- upcalls ------------------------------------------------------------------------------------------------------
  */
+
+/* Packets of these kinds and higher belong to the subsystem above that has set mr_p2p_up.packet. */
 #define MR_PKT_ABOVE 0x40
-struct mr_above {
+
+/* What p2p/ calls above it, out of mr_progress() only. NULL: the event does not matter. */
+struct mr_p2p_upcalls {
+    /* rma/: a packet of its own, in the order of the virtual channel; the loss of a peer, once */
     void (*packet)(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len);
     void (*peer_lost)(struct mr_vc *vc, int error);
+    void (*process_lost)(void); /* coll/: after that, once for each lost peer */
 };
-void mr_pt2pt_above(const struct mr_above *above); /* registers it */
+extern MR_OWN struct mr_p2p_upcalls mr_p2p_up;
 
 #endif

@@ -10,6 +10,8 @@
 #include "libmrmpi/p2p/rndv/node_copy.h"
 #include "libmrmpi/p2p/progress/progress.h"
 
+struct mr_p2p_upcalls mr_p2p_up;
+
 /* ---- from below -------------------------------------------------------------------------------------------------- */
 
 /* One packet is all of the message, or all of its offer. */
@@ -42,8 +44,8 @@ static void deliver_answer(struct mr_vc *vc, const struct mr_hdr *hdr, const voi
     default:
         if (hdr->kind < MR_PKT_ABOVE)
             mr_rndv_packet(vc, hdr, payload, len);
-        else if (mr_pt2pt.above)
-            mr_pt2pt.above->packet(vc, hdr, payload, len);
+        else if (mr_p2p_up.packet)
+            mr_p2p_up.packet(vc, hdr, payload, len);
     }
 }
 
@@ -95,20 +97,10 @@ static void fail_peer(struct mr_vc *vc, int error)
     mr_parts_fail_peer(vc);
     mr_prefix_fail_peer(vc);
     mr_recv_peer_lost();
-    if (mr_pt2pt.above)
-        mr_pt2pt.above->peer_lost(vc, error);
-    if (mr_pt2pt.told_lost)
-        mr_pt2pt.told_lost();
-}
-
-void mr_pt2pt_on_loss(void (*told)(void))
-{
-    mr_pt2pt.told_lost = told;
-}
-
-void mr_pt2pt_above(const struct mr_above *above)
-{
-    mr_pt2pt.above = above;
+    if (mr_p2p_up.peer_lost)
+        mr_p2p_up.peer_lost(vc, error);
+    if (mr_p2p_up.process_lost)
+        mr_p2p_up.process_lost();
 }
 
 static void send_zsend_done(void *cookie)
@@ -142,6 +134,7 @@ static void free_pt2pt(void)
     free(mr_pt2pt.scratch);
     mr_request_pool_free();
     memset(&mr_pt2pt, 0, sizeof(mr_pt2pt));
+    mr_p2p_up = (struct mr_p2p_upcalls){0};
 }
 
 /* Without the clock's own time. The memory is mapped already: first touches of pages would cost more than the copy. */
@@ -165,6 +158,7 @@ int mr_pt2pt_init(void)
     int err;
 
     memset(&mr_pt2pt, 0, sizeof(mr_pt2pt));
+    mr_p2p_up = (struct mr_p2p_upcalls){0};
     mr_rndv_init();
     mr_pt2pt.burst.clock_ns = mr_clock_ns;
     mr_pt2pt.burst.copy_ns = time_copy;

@@ -462,9 +462,8 @@ enum mr_err mr_win_shared(struct mr_win *w, int rank, struct mr_win_part *out)
 
 void mr_rma_init(void)
 {
-    static const struct mr_above above = {.packet = packet, .peer_lost = peer_lost};
-
-    mr_pt2pt_above(&above);
+    mr_p2p_up.packet = packet;
+    mr_p2p_up.peer_lost = peer_lost;
     mr_direct_init(mr_access_again);
     mr_lock_init();
     mr_far_init();

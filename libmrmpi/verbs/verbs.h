@@ -300,6 +300,9 @@ extern MR_OWN struct mr_verbs mr_verbs;
 unsigned mr_verbs_num_rails(void);
 struct mr_rail *mr_verbs_rail(unsigned i);
 
+struct mr_zsend_from;
+
+/* What verbs/ calls above it. */
 struct mr_verbs_handlers {
     /* A packet came in over a connection; data is valid during the call. */
     void (*packet)(struct mr_rail *rail, const void *data, size_t len);
@@ -317,6 +320,8 @@ struct mr_verbs_handlers {
     void (*rail_moved)(struct mr_rail *rail);
     /* The port's P_Keys have changed (rail->partition). moved: set of partitions with another index. */
     void (*rail_keys)(struct mr_rail *rail, uint32_t moved);
+    /* Adapters read no more of the memory of a packet elsewhere than behind its header, and nothing will. */
+    void (*zsend_done)(const struct mr_zsend_from *zsend);
     /* NULL, or: the port's first partition, without a setting; 0: any. */
     uint16_t (*pkey)(const char *device, int port);
 };
@@ -791,8 +796,6 @@ struct mr_zsend_from {
     const void *from;               /* NULL: adapters may still read it, but the payload is behind the header now */
     void *zsender;
 };
-/* Adapters read no more of the memory, and nothing will. Set by the maker of such packets. */
-extern MR_OWN void (*mr_zsend_done)(const struct mr_zsend_from *zsend);
 
 struct mr_packet {
     struct mr_kept kept; /* the first member: net/'s window of sent packets */
@@ -1088,9 +1091,8 @@ struct mr_ring_says {
 };
 _Static_assert(sizeof(struct mr_ring_says) == 40, "on the wire");
 
-/* packet: as in struct mr_verbs_handlers. num, longest: slots of a ring, bytes of the longest packet in one. */
-void mr_rings_init(void (*packet)(struct mr_rail *rail, const void *data, size_t len), enum mr_ring_design design,
-                   unsigned num, size_t longest);
+/* num, longest: slots of a ring, bytes of the longest packet in one. */
+void mr_rings_init(enum mr_ring_design design, unsigned num, size_t longest);
 /* Hands up arrived packets. Returns their number. Only while mr_rings_num. */
 int mr_rings_poll(void);
 extern MR_OWN unsigned mr_rings_num; /* polled rings */

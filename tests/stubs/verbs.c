@@ -12,6 +12,8 @@
 #include "libmrmpi/verbs/qp.h"
 #include "tests/stubs/stub.h"
 
+STUB struct mr_verbs_handlers mr_verbs_up;
+
 STUB void mr_device_lost(struct mr_device *dev)
 {
 }

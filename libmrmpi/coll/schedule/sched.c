@@ -497,7 +497,7 @@ void mr_schedules_init(void)
     ready.end = &ready.first;
     waiting = NULL;
     mr_progress_register(MR_PROGRESS_IN_MPI, (void *const *)&ready.first, poll_ready);
-    mr_pt2pt_on_loss(process_lost);
+    mr_p2p_up.process_lost = process_lost;
 }
 
 void mr_schedules_finalize(void)

@@ -23,14 +23,12 @@ struct mr_pt2pt {
     struct mr_request *free_requests;
     struct mr_message *free_messages; /* messages with room MR_MESSAGE_SMALL */
     unsigned num_free_messages;
-    size_t window;                /* of credits for eager messages, for each peer */
-    struct mr_vc *holding;        /* channels with sends waiting for room (flow.c) */
-    unsigned num_taken;           /* messages that receives took out of a ring, and tries (recv.c) */
-    bool peer_lost;               /* some peer is lost, or parts: receives ask whether it is theirs */
-    unsigned num_lost;            /* number of lost peers */
-    void (*told_lost)(void);      /* of waits for other ranks than the lost peer; NULL: not registered */
-    const struct mr_above *above; /* NULL: none has registered */
-    uint8_t *scratch;             /* one piece of data on its way from or to a buffer with holes */
+    size_t window;         /* of credits for eager messages, for each peer */
+    struct mr_vc *holding; /* channels with sends waiting for room (flow.c) */
+    unsigned num_taken;    /* messages that receives took out of a ring, and tries (recv.c) */
+    bool peer_lost;        /* some peer is lost, or parts: receives ask whether it is theirs */
+    unsigned num_lost;     /* number of lost peers */
+    uint8_t *scratch;      /* one piece of data on its way from or to a buffer with holes */
     struct mr_burst burst;
     struct mr_alone alone;
 };

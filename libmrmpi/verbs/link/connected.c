@@ -9,6 +9,7 @@
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/verbs/link/packet.h"
+#include "libmrmpi/verbs/internal.h"
 #include "libmrmpi/verbs/qp.h"
 
 static void qp_failed(struct mr_qp *qp, const struct mr_wc *wc)
@@ -86,7 +87,7 @@ static __attribute__((noinline)) void zsend_packet_done(struct mr_packet *p, con
     struct mr_zsend_from zsend = mr_packet_take_zsend(p, wc->error && !p->dropped);
 
     connected_packet_done(p, wc);
-    mr_zsend_done(&zsend);
+    mr_verbs_up.zsend_done(&zsend);
 }
 
 void mr_connected_packet_done(struct mr_wr *wr, const struct mr_wc *wc)

@@ -9,6 +9,7 @@
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/base/wire.h"
 #include "libmrmpi/verbs/memory/memory.h"
+#include "libmrmpi/verbs/internal.h"
 #include "libmrmpi/verbs/qp.h"
 
 #define SLAB_PACKETS                                                                                                   \
@@ -26,8 +27,6 @@ struct mr_packet_slab {
     unsigned num;
     struct mr_packet packet[];
 };
-
-void (*mr_zsend_done)(const struct mr_zsend_from *zsend);
 
 struct mr_packet_pool mr_packets_short;
 static struct mr_packet_pool long_packets;
@@ -236,7 +235,7 @@ static __attribute__((noinline)) void free_lent(struct mr_packet *p)
     struct mr_zsend_from zsend = mr_packet_take_zsend(p, false);
 
     put_packet_back(p);
-    mr_zsend_done(&zsend);
+    mr_verbs_up.zsend_done(&zsend);
 }
 
 void mr_packet_free(struct mr_packet *p)
@@ -264,7 +263,7 @@ void mr_packets_gone(const struct mr_qp *qp, const struct mr_link *link)
             if (p->dropped)
                 mr_packet_free(p);
             if (zsend.memory)
-                mr_zsend_done(&zsend);
+                mr_verbs_up.zsend_done(&zsend);
         }
 }
 

@@ -7,6 +7,7 @@
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/verbs/link/connected.h"
+#include "libmrmpi/verbs/internal.h"
 #include "libmrmpi/verbs/link/slots.h"
 #include "libmrmpi/verbs/memory/memory.h"
 #include "libmrmpi/verbs/link/packet.h"
@@ -53,7 +54,6 @@ struct mr_ring_link {
 };
 
 static struct {
-    void (*packet)(struct mr_rail *rail, const void *data, size_t len);
     enum mr_ring_design design;
     unsigned num;
     uint32_t size;
@@ -62,10 +62,8 @@ static struct {
 } rings;
 unsigned mr_rings_num;
 
-void mr_rings_init(void (*packet)(struct mr_rail *rail, const void *data, size_t len), enum mr_ring_design design,
-                   unsigned num, size_t longest)
+void mr_rings_init(enum mr_ring_design design, unsigned num, size_t longest)
 {
-    rings.packet = packet;
     rings.design = design;
     rings.num = mr_slots_num(num);
     rings.size = mr_slots_size(longest);
@@ -228,7 +226,7 @@ static inline __attribute__((always_inline)) int poll_ring(struct mr_ring_link *
         } else {
             mr_rail_add(r->link->rail, MR_RAIL_PACKETS_RECEIVED, 1);
             mr_rail_add(r->link->rail, MR_RAIL_BYTES_RECEIVED, t.len);
-            rings.packet(r->link->rail, packet, t.len);
+            mr_verbs_up.packet(r->link->rail, packet, t.len);
         }
         mr_slots_next(&r->in);
         n++;
