@@ -10,7 +10,7 @@
 command -v clang >/dev/null || skip_all "clang is not installed"
 
 sources=()
-for f in base/{text,ydoc,keys,conf,log,quota} policy/{policy,pattern,lock,lock_text,compile,lanes,weights,ahead,wait} ctl/json \
+for f in base/{text,ydoc,keys,conf,log,quota} policy/{policy,pattern,hosts,lock,lock_text,compile,lanes,weights,ahead,wait} ctl/json \
   proto/{message,ratio} fabric/{opensm,partitions,routes,paths_text} \
   jobs/{jobs,jobs_text,journal,compact,cgroups,seats,users,helper,orders} dbus/order; do
   sources+=("$top/fabricd/$f.c")
