@@ -404,6 +404,38 @@ START_TEST(spare_path)
 }
 END_TEST
 
+/* Pairs that are left out, too, carry large messages if the others have no link of their kind, but no packets then. */
+START_TEST(spare_bulk)
+{
+    struct mr_peer *p;
+
+    num_lanes = 1;
+    mr_config.pairs = "";
+    meet(2, 2, 1u << MR_LINK_RC | 1u << MR_LINK_UC);
+    p = open_first();
+    ck_assert(p->num_now == 4 && p->num_spare == 4 && p->rdma == 3);
+    for (unsigned i = 4; i < 8; i++)
+        open_by(0, &p->sub[i]);
+    at(0);
+    mr_subs_use_spares(p);
+    set_up(p, 0, true);
+    ck_assert(p->num_now == 8 && p->rdma == 0x33);
+    for (unsigned i = 4; i < 8; i++)
+        ck_assert(!p->load[i].up);
+    set_up(p, 0, false); /* the other one is left */
+    ck_assert(!p->load[4].up && !p->load[5].up);
+    set_up(p, 1, false);
+    ck_assert(p->load[2].up && p->load[3].up && p->load[4].up && p->load[5].up);
+    ck_assert(!p->load[6].up && !p->load[7].up && (p->excluded & 0xfc) == 0x30);
+    set_up(p, 2, false);
+    set_up(p, 3, false); /* now they carry all */
+    ck_assert(p->load[4].up && p->load[6].up && !(p->excluded & 0x30));
+    set_up(p, 0, true);
+    for (unsigned i = 4; i < 8; i++)
+        ck_assert(!p->load[i].up);
+}
+END_TEST
+
 /* The paths of a rail share its weight with those of other rails. */
 START_TEST(paths_share_weight)
 {
@@ -642,6 +674,7 @@ int main(void)
     tcase_add_test(c, several_have_turns);
     tcase_add_test(c, chosen_path);
     tcase_add_test(c, spare_path);
+    tcase_add_test(c, spare_bulk);
     tcase_add_test(c, paths_share_weight);
     tcase_add_loop_test(c, which_paths, 0, sizeof listed / sizeof *listed);
     tcase_add_loop_test(c, both_ends_count_alike, 0, 7);

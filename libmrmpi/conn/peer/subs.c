@@ -521,20 +521,31 @@ void mr_subs_change_epoch(struct mr_peer *p, uint8_t epoch)
     }
 }
 
+/* Large messages have links of their kind, but over none of the first pairs of rails. */
+static bool lacks_bulk(const struct mr_peer *p, unsigned first)
+{
+    for (unsigned i = 0; i < first; i++)
+        if (p->rdma >> i & 1 && p->load[i].up)
+            return false;
+    return p->rdma;
+}
+
 /*
- * While another pair of rails leads to the peer, spare pairs carry nothing new, except large messages over chosen
- * paths. Returns the set open for large messages only.
+ * While another pair of rails leads to the peer, spare pairs carry nothing new, except large messages: over chosen
+ * paths, or if no other link of their kind is open. Returns the set open for large messages only.
  */
 static uint32_t rest_spares(struct mr_peer *p)
 {
     unsigned first = p->num_now - p->own->num_added;
+    bool needed = true, bulk = lacks_bulk(p, first);
     uint32_t large = 0;
-    bool needed = true;
 
     for (unsigned i = 0; i < first; i++)
         needed &= !p->load[i].up;
     for (unsigned i = first; i < p->num_now; i++) {
-        p->load[i].up = (needed || p->now[i].chosen) && p->now[i].state == MR_SUB_OPEN && !p->now[i].rail->down;
+        bool used = needed || p->now[i].chosen || (bulk && p->rdma >> i & 1);
+
+        p->load[i].up = used && p->now[i].state == MR_SUB_OPEN && !p->now[i].rail->down;
         large |= (uint32_t)(p->load[i].up && !needed) << i;
     }
     return large;
