@@ -104,15 +104,20 @@ struct mr_peer *mr_peer_of(uint32_t rank)
 
 bool mr_handshake_begin(struct mr_peer *p, struct mr_sub *sub)
 {
+    uint64_t now = mr_clock_ns();
+    bool answers = sub && mr_silence_leads(sub); /* so does the peer's process: a missing answer is lost */
+
+    if (mr_cm_waiting(&p->cm) && sub)
+        mr_handshake_yield(p, sub, now);
     if (mr_cm_waiting(&p->cm))
         return false;
     mr_cm_again(&p->cm, MR_REOPEN_ATTEMPTS);
     p->connect->rescue = sub && p->connect->isolated_ns;
     p->cm.yields = true; /* takes the way that the handshake is about, which may be dead */
-    p->cm.timeout_ns = p->connect->rescue ? MR_RESCUE_NS : mr_connect.connect_rtt.max_ns;
+    p->cm.timeout_ns = p->connect->rescue || answers ? MR_RESCUE_NS : mr_connect.connect_rtt.max_ns;
     p->cm.timeout_max_ns = p->connect->rescue ? RESCUE_MAX_NS : 16 * mr_connect.connect_rtt.max_ns;
     p->connect->handshake_sub = sub;
-    mr_cm_start(&p->cm, ++mr_connect.next_id, mr_clock_ns());
+    mr_cm_start(&p->cm, ++mr_connect.next_id, now);
     watch_handshake(p);
     return true;
 }

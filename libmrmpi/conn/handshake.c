@@ -456,6 +456,14 @@ void mr_handshake_drop_vain(struct mr_peer *p)
         mr_cm_abandon_answer(&p->cm);
 }
 
+void mr_handshake_yield(struct mr_peer *p, const struct mr_sub *to, uint64_t now_ns)
+{
+    if (!p->cm.local || !mr_silence_leads(to) || !mr_silence_heard(p, now_ns) || names_living_way(p, p->cm.local))
+        return;
+    mr_cm_abandon(&p->cm);
+    mr_cm_abandon_answer(&p->cm);
+}
+
 /*
  * True for a lost message that seeks any way: its way may be dead, perhaps in one direction, or lose packets, and so
  * may others. The message then goes over all other ways at once. A message about a single, dead way does not, because

@@ -125,6 +125,8 @@ extern const struct mr_cm_ops mr_handshake_ops;
 /* Begin a handshake for a closed subchannel; NULL: for all of the epoch to come. False: one is under way. */
 typedef bool mr_begin_fn(struct mr_peer *p, struct mr_sub *sub);
 bool mr_handshake_begin(struct mr_peer *p, struct mr_sub *sub);
+/* Before another handshake about a way that answers: gives up one about ways that do not. */
+void mr_handshake_yield(struct mr_peer *p, const struct mr_sub *to, uint64_t now_ns);
 /* Other ways answer: gives up the peer's handshake if it is about ways that do not. */
 void mr_handshake_drop_vain(struct mr_peer *p);
 
@@ -184,6 +186,8 @@ void mr_path_opened(struct mr_sub *sub);
 void mr_silence_ask(struct mr_peer *p, uint64_t now_ns);
 /* The way of the subchannel has brought an answer to the present questions. */
 bool mr_silence_answered(const struct mr_sub *sub);
+/* The same, and questions go on: the answer is not an old one. */
+bool mr_silence_leads(const struct mr_sub *sub);
 /* Some way has, and all have, or the others have had time enough. */
 bool mr_silence_heard(const struct mr_peer *p, uint64_t now_ns);
 

@@ -656,6 +656,11 @@ bool mr_silence_answered(const struct mr_sub *sub)
     return sub->peer->connect->questions && may_be_asked(sub) && has_answer(sub, true);
 }
 
+bool mr_silence_leads(const struct mr_sub *sub)
+{
+    return sub->peer->connect->round_ns && mr_silence_answered(sub);
+}
+
 bool mr_silence_heard(const struct mr_peer *p, uint64_t now_ns)
 {
     uint64_t most = 0, trip;

@@ -138,6 +138,11 @@ bool mr_silence_answered(const struct mr_sub *s)
     return answers >> (s - sub) & 1;
 }
 
+bool mr_silence_leads(const struct mr_sub *s)
+{
+    return s->peer->connect->round_ns && mr_silence_answered(s);
+}
+
 bool mr_silence_heard(const struct mr_peer *p, uint64_t now_ns)
 {
     return answers;
@@ -618,6 +623,61 @@ START_TEST(rescue_of_those_that_answer)
 }
 END_TEST
 
+/*
+ * A handshake about a way without answers does not hold up another one, whose way answers; one about a way that answers
+ * does, as does any if questions are over.
+ */
+static const struct {
+    unsigned answers;
+    bool asked, theirs, begun;
+} held_up[] = {{2, true, false, true},  {2, true, true, true},  {0, true, false, false},
+               {3, true, false, false}, {3, true, true, false}, {2, false, false, false}};
+
+START_TEST(vain_ones_give_way)
+{
+    struct mr_cm_msg m = message(MR_CM_REQ, 9);
+
+    connect_first();
+    close_again(&sub[0]);
+    close_again(&sub[1]);
+    conn.round_ns = answers = later = 0;
+    add(&m, &sub[0], 1);
+    if (held_up[_i].theirs)
+        receive(&m);
+    else
+        ck_assert(mr_handshake_begin(&peer, &sub[0]));
+    ck_assert_uint_eq(sent.sub[0].rail, 0);
+    answers = held_up[_i].answers;
+    conn.round_ns = held_up[_i].asked ? clock_ns : 0;
+    ck_assert_int_eq(mr_handshake_begin(&peer, &sub[1]), held_up[_i].begun);
+    ck_assert_int_eq(sub[0].state, held_up[_i].begun ? MR_SUB_CLOSED : MR_SUB_OPENING);
+    ck_assert_uint_eq(later, held_up[_i].begun);
+    if (held_up[_i].begun) {
+        ck_assert_uint_eq(sent.type, MR_CM_REQ);
+        ck_assert_uint_eq(sent.num_subs, 1);
+        ck_assert_uint_eq(sent.sub[0].rail, 1);
+        ck_assert_ptr_eq(paused, &sub[0]);
+    }
+    conn.round_ns = answers = 0;
+}
+END_TEST
+
+/* What does not come over a way that answers has been lost: it is sent again soon. */
+START_TEST(repeated_soon)
+{
+    connect_first();
+    close_again(&sub[1]);
+    answers = _i ? 2 : 0;
+    conn.round_ns = clock_ns;
+    ck_assert(mr_handshake_begin(&peer, &sub[1]));
+    num_sent = 0;
+    clock_ns += 5 * MS;
+    mr_handshake_tick();
+    ck_assert_uint_eq(num_sent, (unsigned)_i);
+    conn.round_ns = answers = 0;
+}
+END_TEST
+
 /* The first request has no answer: it is repeated over all ways at once. */
 START_TEST(first_request_repeated)
 {
@@ -1056,6 +1116,8 @@ int main(void)
     tcase_add_loop_test(c, guards, 0, 2);
     tcase_add_test(c, rescue);
     tcase_add_test(c, rescue_of_those_that_answer);
+    tcase_add_loop_test(c, vain_ones_give_way, 0, sizeof held_up / sizeof *held_up);
+    tcase_add_loop_test(c, repeated_soon, 0, 2);
     tcase_add_loop_test(c, first_request_repeated, 0, 2);
     tcase_add_test(c, repeated_over_other_ways);
     tcase_add_test(c, ports_are_looked_at_first);
