@@ -614,9 +614,28 @@ static void free_questions(struct mr_peer *p)
     p->connect->round_ns = p->connect->round_pause_ns = 0;
 }
 
+/*
+ * Something is under way, and all open ways lose packets, but there are others: questions go on, until one is left for
+ * another one that loses none.
+ */
+static bool seeks_better_way(const struct mr_peer *p)
+{
+    bool open = false, others = false;
+
+    for (unsigned i = 0; i < p->num_subs; i++) {
+        bool watched = is_watched(&p->sub[i]);
+
+        if (watched && p->sub[i].doubt <= MR_WEIGHT_MAX / 2)
+            return false;
+        open |= watched;
+        others |= !watched && may_be_asked(&p->sub[i]);
+    }
+    return open && others && (p->num_large || p->out.num);
+}
+
 static bool watch_peer(struct mr_peer *p, uint64_t now_ns)
 {
-    bool stuck = false, proving = p->connect->unproven, ask = proving;
+    bool stuck = false, proving = p->connect->unproven, ask = proving || seeks_better_way(p);
 
     for (unsigned i = 0; i < p->num_subs; i++) {
         stuck |= look_at_sub(&p->sub[i], now_ns);

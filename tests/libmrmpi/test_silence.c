@@ -522,6 +522,30 @@ START_TEST(unused_way)
 }
 END_TEST
 
+/*
+ * All moves, but the only open way loses packets: others are asked, and one that answers is taken. Not (1) without
+ * losses, (2) if another open way loses none, (3) if nothing is under way, (4) if there is no other.
+ */
+START_TEST(seeks_a_better_way)
+{
+    if (_i != 2)
+        sub[1].state = MR_SUB_CLOSED;
+    if (_i != 1)
+        mr_trust_tried(mr_way_trust(&sub[0]), 40, 20, clock_ns);
+    peer.out.num = _i != 3;
+    rails[1].down = _i == 4;
+    for (unsigned i = 0; i < 5; i++) {
+        links[0][0].qp.finished++;
+        look(1, 3);
+    }
+    ck_assert_uint_eq(asked[1] > 0, _i == 0);
+    ck_assert_uint_eq(broken, _i == 0);
+    ck_assert(!mr_peers.doubtful);
+    peer.out.num = 0;
+    rails[1].down = false;
+}
+END_TEST
+
 /* Silent for long, with long pauses -> another way opens, or answers -> six rounds later it breaks. */
 START_TEST(another_way_comes)
 {
@@ -590,6 +614,7 @@ int main(void)
     tcase_add_loop_test(c, lossy, 0, 3);
     tcase_add_test(c, questions_of_a_way);
     tcase_add_loop_test(c, unused_way, 0, 2);
+    tcase_add_loop_test(c, seeks_a_better_way, 0, 5);
     tcase_add_test(c, another_way_comes);
     tcase_add_test(c, nothing_is_open);
     return check_run(c, NULL);
