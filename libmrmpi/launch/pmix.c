@@ -3,17 +3,17 @@
  * The PMIx client: rank, node map and addresses from mrrun, Slurm or any other PMIx server.
  *
  * libpmix runs a thread of its own, started with all signals blocked, so that the program's handlers run on the
- * program's threads. The thread calls on_event(), which touches one atomic, and on_fence_over(), which posts a
- * semaphore.
+ * program's threads. The thread calls on_event(), which touches one atomic, and gives answers (pmix_answer.h).
+ *
+ * An answer may take MRMPI_LAUNCHER_TIMEOUT_S. A fence may wait for late ranks as long as these need; meanwhile the
+ * client asks the server for a key that nobody publishes, and the server must answer within that time.
  */
 #include <errno.h>
-#include <pthread.h>
-#include <semaphore.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -23,20 +23,27 @@
 #include "libmrmpi/launch/backend.h"
 #include "libmrmpi/launch/detect.h"
 #include "libmrmpi/launch/mapping.h"
+#include "libmrmpi/launch/pmix_answer.h"
 
 static pmix_proc_t me;
 static pmix_proc_t job; /* me with the wildcard rank: the whole job */
-static pmix_status_t event_ref = -1;
+static _Atomic int64_t event_ref = -1;
+static pmix_status_t init_status;
 static _Atomic int job_failure;             /* 0 or a negative errno */
 static unsigned lives;                      /* how often this process has joined the job */
 static const struct mr_launch_world *known; /* the caller's, from init to finalize */
 
-/* The fence begun. libpmix reads how until the fence is over, and then reports the end from its own thread. */
+/* Time between signs of life; a fence that is only tested looks at the time once in so many tests. */
+enum { PING_MS = 10000, TESTS_A_LOOK = 4096, STEP_MAX_MS = 1000, AGAIN_MAX_NS = 20000000 };
+
+/* The fence begun. libpmix reads how until the fence is over. Times: how long this rank has waited, in ms. */
 static struct {
+    struct mr_answer *answer; /* NULL: none was begun */
     pmix_info_t how;
-    pmix_status_t status;
-    sem_t over;
-    bool begun;
+    int64_t waited_ms, tested_ms;
+    unsigned tests;
+    struct mr_answer *ping;                /* NULL: none is under way */
+    int64_t pinged_ms, heard_ms, whole_ms; /* whole: the job was last known to be so */
 } fence;
 
 static int errno_of(pmix_status_t rc)
@@ -69,78 +76,176 @@ static void on_event(size_t ref, pmix_status_t status, const pmix_proc_t *source
 
     atomic_compare_exchange_strong(&job_failure, &expected,
                                    status == PMIX_ERR_LOST_CONNECTION ? -ECONNRESET : -ECONNABORTED);
+    if (status == PMIX_ERR_LOST_CONNECTION)
+        mr_answer_wake_all();
     if (done)
         done(PMIX_EVENT_ACTION_COMPLETE, NULL, 0, NULL, NULL, cbdata);
 }
 
-static void on_fence_over(pmix_status_t status, void *cbdata)
+/* ---- answers ---- */
+
+static int server_gone(void)
 {
-    fence.status = status;
-    sem_post(&fence.over);
+    return mr_launch_fail(-ECONNRESET, "%s (PMIx) has closed its connection to rank %d: it is gone, or ends the job",
+                          mr_detect_pmix_launcher(), (int)me.rank);
 }
 
+static int server_silent(void)
+{
+    return mr_launch_fail(-ETIMEDOUT, "%s (PMIx) gave no answer for %d s (MRMPI_LAUNCHER_TIMEOUT_S)",
+                          mr_detect_pmix_launcher(), mr_config.launcher_timeout_s);
+}
+
+static int64_t limit_ms(void)
+{
+    return mr_config.launcher_timeout_s ? mr_config.launcher_timeout_s * INT64_C(1000) : INT64_MAX;
+}
+
+static int answer_error(const struct mr_answer *a)
+{
+    int err = errno_of(a->status);
+
+    return err == -ECONNRESET ? server_gone() : err;
+}
+
+/* rc: what the call that asked has returned. Only with PMIX_SUCCESS libpmix gives the answer itself. */
+static int await_answer(struct mr_answer *a, pmix_status_t rc)
+{
+    if (rc != PMIX_SUCCESS)
+        mr_answer_give(a, rc == PMIX_OPERATION_SUCCEEDED ? PMIX_SUCCESS : rc, NULL);
+    if (mr_answer_wait(a, limit_ms()))
+        return answer_error(a);
+    return atomic_load(&job_failure) == -ECONNRESET ? server_gone() : server_silent();
+}
+
+/* The same for a call that has no other form than one that waits. */
+static int await_call(pmix_status_t (*call)(void))
+{
+    struct mr_answer *a = mr_answer_new();
+
+    if (!a)
+        return -ENOMEM;
+    int err = mr_answer_from_call(a, call);
+    err = err ? err : await_answer(a, PMIX_SUCCESS);
+    mr_answer_release(a);
+    return err;
+}
+
+static void on_status(pmix_status_t status, void *cbdata)
+{
+    mr_answer_give(cbdata, status, NULL);
+}
+
+static void on_value(pmix_status_t status, pmix_value_t *value, void *cbdata)
+{
+    mr_answer_give(cbdata, status, value);
+}
+
+static void on_found(pmix_status_t status, pmix_pdata_t data[], size_t ndata, void *cbdata)
+{
+    mr_answer_give(cbdata, status == PMIX_SUCCESS && !ndata ? PMIX_ERR_NOT_FOUND : status, ndata ? &data->value : NULL);
+}
+
+static void on_registered(pmix_status_t status, size_t ref, void *cbdata)
+{
+    if (status == PMIX_SUCCESS)
+        event_ref = (int64_t)ref;
+    mr_answer_give(cbdata, status, NULL);
+}
+
+/* Without the handler the end of a wait tells that the connection is lost, somewhat later. */
 static void watch_events(void)
 {
-    pmix_status_t codes[] = {PMIX_ERR_LOST_CONNECTION, PMIX_ERR_PROC_ABORTED, PMIX_ERR_JOB_TERMINATED};
+    static pmix_status_t codes[] = {PMIX_ERR_LOST_CONNECTION, PMIX_ERR_PROC_ABORTED, PMIX_ERR_JOB_TERMINATED};
+    struct mr_answer *a = mr_answer_new();
 
-    event_ref = PMIx_Register_event_handler(codes, sizeof(codes) / sizeof(codes[0]), NULL, 0, on_event, NULL, NULL);
+    if (!a)
+        return;
+    await_answer(
+        a, PMIx_Register_event_handler(codes, sizeof(codes) / sizeof(codes[0]), NULL, 0, on_event, on_registered, a));
+    mr_answer_release(a);
+}
+
+static void ignore_events(void)
+{
+    struct mr_answer *a = mr_answer_new();
+
+    if (a) {
+        await_answer(a, PMIx_Deregister_event_handler((size_t)event_ref, on_status, a));
+        mr_answer_release(a);
+    }
+    event_ref = -1;
+}
+
+/* ---- the job ---- */
+
+static pmix_status_t init_library(void)
+{
+    return init_status = PMIx_Init(&me, NULL, 0);
 }
 
 static int start_client(void)
 {
-    sigset_t all, saved;
+    mr_answer_start_watchdog();
+    int err = await_call(init_library);
 
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &saved);
-    pmix_status_t rc = PMIx_Init(&me, NULL, 0);
-    pthread_sigmask(SIG_SETMASK, &saved, NULL);
-    if (rc != PMIX_SUCCESS)
+    if (err && init_status != PMIX_SUCCESS)
         return mr_launch_fail(
-            errno_of(rc),
+            err,
             "%s started this process (PMIX_NAMESPACE is set), but its PMIx server cannot be reached: "
             "%s. If the launcher is gone, or this is a child of a rank, MRMPI_LAUNCHER=none runs it as "
             "a single process; else try srun --mpi=pmi2, mpiexec.hydra or mrrun",
-            mr_detect_pmix_launcher(), PMIx_Error_string(rc));
+            mr_detect_pmix_launcher(), PMIx_Error_string(init_status));
+    if (err)
+        return err;
     PMIX_PROC_CONSTRUCT(&job);
     PMIX_LOAD_PROCID(&job, me.nspace, PMIX_RANK_WILDCARD);
     return 0;
 }
 
-/* A launcher's value of the wanted type about one rank (or the whole job), in caller's memory. */
-static int get_uint32(pmix_rank_t rank, const char *key, uint32_t *out)
+/* Asks for a value about one rank, or the whole job. a: NULL if there was no memory. */
+static int ask_value(pmix_rank_t rank, const char *key, struct mr_answer *a)
 {
     pmix_proc_t who;
-    pmix_value_t *value = NULL;
 
+    if (!a)
+        return -ENOMEM;
     PMIX_LOAD_PROCID(&who, me.nspace, rank);
-    pmix_status_t rc = PMIx_Get(&who, key, NULL, 0, &value);
-    if (rc != PMIX_SUCCESS)
-        return errno_of(rc);
-    int err = 0;
+    return await_answer(a, PMIx_Get_nb(&who, key, a->num_info ? a->info : NULL, a->num_info, on_value, a));
+}
+
+static int number_of(const pmix_value_t *value, uint32_t *out)
+{
     if (value->type == PMIX_UINT32)
         *out = value->data.uint32;
     else if (value->type == PMIX_UINT16)
         *out = value->data.uint16;
     else if (value->type == PMIX_INT && value->data.integer >= 0)
-        *out = value->data.integer;
+        *out = (uint32_t)value->data.integer;
     else
-        err = -EPROTO;
-    PMIX_VALUE_RELEASE(value);
+        return -EPROTO;
+    return 0;
+}
+
+static int get_uint32(pmix_rank_t rank, const char *key, uint32_t *out)
+{
+    struct mr_answer *a = mr_answer_new();
+    int err = ask_value(rank, key, a);
+
+    if (!err)
+        err = number_of(&a->value, out);
+    mr_answer_release(a);
     return err;
 }
 
 static char *get_string(pmix_rank_t rank, const char *key)
 {
-    pmix_proc_t who;
-    pmix_value_t *value = NULL;
+    struct mr_answer *a = mr_answer_new();
     char *text = NULL;
 
-    PMIX_LOAD_PROCID(&who, me.nspace, rank);
-    if (PMIx_Get(&who, key, NULL, 0, &value) != PMIX_SUCCESS)
-        return NULL;
-    if (value->type == PMIX_STRING && value->data.string)
-        text = strdup(value->data.string);
-    PMIX_VALUE_RELEASE(value);
+    if (!ask_value(rank, key, a) && a->value.type == PMIX_STRING && a->value.data.string)
+        text = strdup(a->value.data.string);
+    mr_answer_release(a);
     return text;
 }
 
@@ -202,21 +307,20 @@ static int map_by_names(struct mr_launch_world *world)
 /* The first rank of a part; a launcher without an answer has one part. */
 static int get_first_rank(uint32_t part, pmix_rank_t *out)
 {
-    pmix_info_t which[2];
-    pmix_value_t *value = NULL;
+    struct mr_answer *a = mr_answer_new();
     bool of_part = true;
 
-    PMIX_INFO_LOAD(&which[0], PMIX_APP_INFO, &of_part, PMIX_BOOL);
-    PMIX_INFO_LOAD(&which[1], PMIX_APPNUM, &part, PMIX_UINT32);
-    pmix_status_t rc = PMIx_Get(&job, PMIX_APPLDR, which, 2, &value);
-    PMIX_INFO_DESTRUCT(&which[0]);
-    PMIX_INFO_DESTRUCT(&which[1]);
-    if (rc != PMIX_SUCCESS)
-        return errno_of(rc);
-    int err = value->type == PMIX_PROC_RANK ? 0 : -EPROTO;
+    if (a) {
+        PMIX_INFO_LOAD(&a->info[0], PMIX_APP_INFO, &of_part, PMIX_BOOL);
+        PMIX_INFO_LOAD(&a->info[1], PMIX_APPNUM, &part, PMIX_UINT32);
+        a->num_info = 2;
+    }
+    int err = ask_value(PMIX_RANK_WILDCARD, PMIX_APPLDR, a);
+    if (!err && a->value.type != PMIX_PROC_RANK)
+        err = -EPROTO;
     if (!err)
-        *out = value->data.rank;
-    PMIX_VALUE_RELEASE(value);
+        *out = a->value.data.rank;
+    mr_answer_release(a);
     return err;
 }
 
@@ -303,25 +407,34 @@ static int key_of_rank(const char *key, int rank, pmix_key_t out)
 /* Waits for the answer: a later answer would wake libpmix's thread in the middle of the next steps. */
 static int publish(const char *key, const pmix_value_t *value)
 {
-    pmix_info_t info = {.value = *value};
+    struct mr_answer *a;
+    pmix_key_t name;
 
-    if (key_of_rank(key, me.rank, info.key))
+    if (key_of_rank(key, (int)me.rank, name))
         return -EINVAL;
-    return errno_of(PMIx_Publish(&info, 1));
+    a = mr_answer_new();
+    if (!a)
+        return -ENOMEM;
+    PMIX_INFO_LOAD(&a->info[0], name, (pmix_byte_object_t *)&value->data.bo, PMIX_BYTE_OBJECT);
+    a->num_info = 1;
+    int err = await_answer(a, PMIx_Publish_nb(a->info, 1, on_status, a));
+    mr_answer_release(a);
+    return err;
 }
 
 static int look_up_published(int rank, const char *key, void *buf, size_t cap, size_t *len)
 {
-    pmix_pdata_t answer;
-    pmix_status_t rc;
-    int err;
+    struct mr_answer *a = mr_answer_new();
+    pmix_key_t name;
+    char *names[] = {name, NULL};
 
-    PMIX_PDATA_CONSTRUCT(&answer);
-    if (key_of_rank(key, rank, answer.key))
-        return -EINVAL;
-    rc = PMIx_Lookup(&answer, 1, NULL, 0);
-    err = rc == PMIX_SUCCESS ? take_value(&answer.value, buf, cap, len) : errno_of(rc);
-    PMIX_PDATA_DESTRUCT(&answer);
+    if (!a)
+        return -ENOMEM;
+    pmix_status_t rc = key_of_rank(key, rank, name) ? PMIX_ERR_BAD_PARAM : PMIx_Lookup_nb(names, NULL, 0, on_found, a);
+    int err = await_answer(a, rc);
+    if (!err)
+        err = take_value(&a->value, buf, cap, len);
+    mr_answer_release(a);
     return err;
 }
 
@@ -337,22 +450,26 @@ static int put_global(const char *key, const pmix_value_t *value)
 /* After the fence a key is there or will never be: the server must not wait for it. */
 static int get(int rank, const char *key, void *buf, size_t cap, size_t *len)
 {
-    pmix_proc_t who;
-    pmix_value_t *value = NULL;
+    struct mr_answer *a;
     pmix_key_t name;
-    pmix_info_t now;
 
     if (key_of_life(key, name))
         return -EINVAL;
-    PMIX_LOAD_PROCID(&who, me.nspace, (pmix_rank_t)rank);
-    PMIX_INFO_LOAD(&now, PMIX_IMMEDIATE, NULL, PMIX_BOOL);
-    pmix_status_t rc = PMIx_Get(&who, name, &now, 1, &value);
-    PMIX_INFO_DESTRUCT(&now);
-    if (rc != PMIX_SUCCESS)
-        return errno_of(rc);
-    int err = take_value(value, buf, cap, len);
-    PMIX_VALUE_RELEASE(value);
+    a = mr_answer_new();
+    if (a) {
+        PMIX_INFO_LOAD(&a->info[0], PMIX_IMMEDIATE, NULL, PMIX_BOOL);
+        a->num_info = 1;
+    }
+    int err = ask_value((pmix_rank_t)rank, name, a);
+    if (!err)
+        err = take_value(&a->value, buf, cap, len);
+    mr_answer_release(a);
     return err;
+}
+
+static pmix_status_t commit_values(void)
+{
+    return PMIx_Commit();
 }
 
 /* ---- either ---- */
@@ -377,30 +494,127 @@ static int pmix_fence_begin(void)
 {
     bool one = mr_detect_one_server(), gather = !one && known->map.num_nodes > 1;
 
-    if (fence.begun)
+    if (fence.answer)
         return -EBUSY;
-    pmix_status_t rc = one ? PMIX_SUCCESS : PMIx_Commit();
+    int err = one ? 0 : await_call(commit_values);
+    struct mr_answer *a = err ? NULL : mr_answer_new();
+    if (!a)
+        return err ? err : -ENOMEM;
     PMIX_INFO_LOAD(&fence.how, PMIX_COLLECT_DATA, &gather, PMIX_BOOL);
-    sem_init(&fence.over, 0, 0);
-    if (rc == PMIX_SUCCESS)
-        rc = PMIx_Fence_nb(&job, 1, &fence.how, 1, on_fence_over, NULL);
-    if (rc == PMIX_OPERATION_SUCCEEDED)
-        on_fence_over(PMIX_SUCCESS, NULL);
-    else if (rc != PMIX_SUCCESS)
-        return errno_of(rc);
-    fence.begun = true;
+    pmix_status_t rc = PMIx_Fence_nb(&job, 1, &fence.how, 1, on_status, a);
+    if (rc != PMIX_SUCCESS)
+        mr_answer_give(a, rc == PMIX_OPERATION_SUCCEEDED ? PMIX_SUCCESS : rc, NULL);
+    if (rc != PMIX_SUCCESS && rc != PMIX_OPERATION_SUCCEEDED) {
+        err = answer_error(a);
+        mr_answer_release(a);
+        return err;
+    }
+    fence.answer = a;
+    fence.tests = 0;
+    fence.waited_ms = fence.tested_ms = fence.heard_ms = fence.whole_ms = 0;
     return 0;
+}
+
+/* Asks for a key that nobody publishes: any answer is a sign of life. */
+static void ping_server(int64_t now_ms)
+{
+    char *keys[] = {"mrmpi.ping", NULL};
+
+    fence.ping = mr_answer_new();
+    if (!fence.ping)
+        return;
+    fence.pinged_ms = now_ms;
+    pmix_status_t rc = PMIx_Lookup_nb(keys, NULL, 0, on_found, fence.ping);
+    if (rc != PMIX_SUCCESS)
+        mr_answer_give(fence.ping, rc, NULL);
+}
+
+static int64_t ping_ms(void)
+{
+    return limit_ms() / 4 < PING_MS ? limit_ms() / 4 : PING_MS;
+}
+
+/* Other ranks may be late, but the server must live, and the job be whole. */
+static int look_at_server(void)
+{
+    int64_t now = fence.waited_ms, limit = limit_ms();
+    int failure = atomic_load(&job_failure), err;
+
+    if (failure == -ECONNRESET)
+        return server_gone();
+    if (!failure)
+        fence.whole_ms = now;
+    else if (now - fence.whole_ms >= limit)
+        return mr_launch_fail(failure, "%s (PMIx) has told that a rank failed, and has not ended the job for %d s",
+                              mr_detect_pmix_launcher(), mr_config.launcher_timeout_s);
+    if (fence.ping && fence.ping->given) {
+        err = answer_error(fence.ping);
+        mr_answer_release(fence.ping);
+        fence.ping = NULL;
+        fence.heard_ms = now;
+        if (err == -ECONNRESET)
+            return err;
+    }
+    if (fence.ping)
+        return now - fence.pinged_ms >= limit ? server_silent() : 0;
+    if (now - fence.heard_ms >= ping_ms())
+        ping_server(now);
+    return 0;
+}
+
+static void end_fence(void)
+{
+    mr_answer_release(fence.answer);
+    mr_answer_release(fence.ping);
+    fence.answer = fence.ping = NULL;
+}
+
+/* Real time, and a step of it at most: simulated hosts give clock_gettime() another, and the process may have slept. */
+static void count_time_of_tests(void)
+{
+    struct timespec t = {0};
+    int64_t now, step;
+
+    syscall(SYS_clock_gettime, CLOCK_MONOTONIC_COARSE, &t);
+    now = t.tv_sec * 1000 + t.tv_nsec / 1000000;
+    step = fence.tested_ms ? now - fence.tested_ms : 0;
+    fence.tested_ms = now;
+    fence.waited_ms += step < STEP_MAX_MS ? step : STEP_MAX_MS;
+}
+
+static int test_fence(void)
+{
+    if (atomic_load(&fence.answer->given))
+        return answer_error(fence.answer);
+    if (++fence.tests % TESTS_A_LOOK)
+        return -EAGAIN;
+    count_time_of_tests();
+    int err = look_at_server();
+    return err ? err : -EAGAIN;
+}
+
+static int wait_for_fence(void)
+{
+    int err = 0;
+
+    while (!mr_answer_wait(fence.answer, ping_ms())) {
+        fence.waited_ms += ping_ms();
+        if ((err = look_at_server()))
+            return err;
+    }
+    return answer_error(fence.answer);
 }
 
 static int pmix_fence_end(bool patient)
 {
-    if (!fence.begun)
+    int err;
+
+    if (!fence.answer)
         return -EINVAL;
-    while (patient ? sem_wait(&fence.over) : sem_trywait(&fence.over))
-        if (errno == EAGAIN)
-            return -EAGAIN;
-    fence.begun = false;
-    return errno_of(fence.status);
+    err = patient ? wait_for_fence() : test_fence();
+    if (err != -EAGAIN)
+        end_fence();
+    return err;
 }
 
 /*
@@ -410,15 +624,18 @@ static int pmix_fence_end(bool patient)
 static int meet_again(int size)
 {
     const char *key = "mrmpi.here";
+    struct timespec pause = {.tv_nsec = 1000000};
     uint8_t here = 1;
     size_t len;
     int err = pmix_put(key, &here, sizeof(here));
 
     if (!err && !mr_detect_one_server())
-        err = errno_of(PMIx_Commit());
+        err = await_call(commit_values);
     for (int r = 0; r < size && !err; r++)
-        while ((err = pmix_get(r, key, &here, sizeof(here), &len)) == -ENOENT)
-            nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+        while ((err = pmix_get(r, key, &here, sizeof(here), &len)) == -ENOENT) {
+            nanosleep(&pause, NULL);
+            pause.tv_nsec += pause.tv_nsec < AGAIN_MAX_NS ? pause.tv_nsec / 8 : 0;
+        }
     return err;
 }
 
@@ -448,6 +665,8 @@ static int pmix_init(struct mr_launch_world *world)
         err = meet_again(world->size);
     if (err) {
         PMIx_Finalize(NULL, 0);
+        if (mr_launch_fault()) /* the server is gone or silent */
+            return err;
         return mr_launch_fail(err, "%s (PMIx) does not tell rank, size and nodes of the job: %s%s",
                               mr_detect_pmix_launcher(), strerror(-err),
                               lives > 1 ? "; libpmix can start again with PMIX_MCA_gds=hash in the environment" : "");
@@ -461,9 +680,27 @@ static int pmix_failed(void)
     return atomic_load_explicit(&job_failure, memory_order_relaxed);
 }
 
+static struct {
+    int code;
+    const char *why;
+} farewell;
+
+static pmix_status_t abort_pmix_job(void)
+{
+    return PMIx_Abort(farewell.code, farewell.why, NULL, 0);
+}
+
+/* Without memory for a thread this one waits for as long as it takes. */
 static __attribute__((noreturn)) void pmix_abort(int code, const char *why)
 {
-    PMIx_Abort(code, why ? why : "", NULL, 0);
+    struct mr_answer *a = mr_answer_new();
+
+    farewell.code = code;
+    farewell.why = why ? why : "";
+    if (a && !mr_answer_from_call(a, abort_pmix_job))
+        await_answer(a, PMIX_SUCCESS);
+    else
+        abort_pmix_job();
     _exit(mr_launch_status(code));
 }
 
@@ -477,7 +714,7 @@ static int pmix_finalize(void)
     int before = pmix_failed(), err = errno_of(PMIx_Finalize(NULL, 0));
 
     if (event_ref >= 0 && PMIx_Initialized())
-        PMIx_Deregister_event_handler(event_ref, NULL, NULL);
+        ignore_events();
     event_ref = -1;
     atomic_store_explicit(&job_failure, before, memory_order_relaxed);
     return err;

@@ -4,5 +4,10 @@ $(call unit_test,test_pmi_text,libmrmpi/launch/pmi_text.c libmrmpi/launch/mappin
 $(call unit_test,test_pmi_client)
 tests/launch/test_pmi_client_DEPS := libmrmpi.so
 
-SCRIPT_TESTS += tests/launch/hydra.sh tests/launch/slurm.sh tests/launch/fabric.sh tests/launch/wire.sh tests/launch/prolog.sh tests/launch/runs.sh tests/launch/openmpi.sh
+# A rank whose launcher is gone or silent
+TESTPROGS += tests/launch/limits
+tests/launch/limits_SRCS := tests/launch/limits.c
+tests/launch/limits_DEPS := libmrmpi.so
+
+SCRIPT_TESTS += tests/launch/hydra.sh tests/launch/slurm.sh tests/launch/fabric.sh tests/launch/wire.sh tests/launch/prolog.sh tests/launch/runs.sh tests/launch/openmpi.sh tests/launch/limits.sh
 LONG_TESTS += tests/launch/hydra.sh:--all tests/launch/qos.sh

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Answers of libpmix, their waiters and the watchdog. */
+#include "libmrmpi/launch/pmix_answer.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { TICK_MS = 250 };
+
+/* Of the process, for all its lives in a job. */
+static struct {
+    pthread_mutex_t lock; /* of first and idle */
+    struct mr_answer *first;
+    bool runs, idle;
+    int bell[2]; /* a byte wakes the idle watchdog */
+} watchdog = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* ---- answers ---- */
+
+struct mr_answer *mr_answer_new(void)
+{
+    struct mr_answer *a = calloc(1, sizeof(*a));
+
+    if (!a)
+        return NULL;
+    PMIX_VALUE_CONSTRUCT(&a->value);
+    sem_init(&a->news, 0, 0);
+    a->holders = 2;
+    return a;
+}
+
+void mr_answer_release(struct mr_answer *a)
+{
+    if (!a || atomic_fetch_sub(&a->holders, 1) > 1)
+        return;
+    sem_destroy(&a->news);
+    PMIX_VALUE_DESTRUCT(&a->value);
+    for (size_t i = 0; i < a->num_info; i++)
+        PMIX_INFO_DESTRUCT(&a->info[i]);
+    free(a);
+}
+
+void mr_answer_give(struct mr_answer *a, pmix_status_t status, const pmix_value_t *value)
+{
+    a->status = status;
+    if (status == PMIX_SUCCESS && value) {
+        pmix_value_t *copy = &a->value;
+
+        PMIX_VALUE_XFER(a->status, copy, (pmix_value_t *)value);
+    }
+    atomic_store(&a->given, true);
+    sem_post(&a->news);
+    mr_answer_release(a);
+}
+
+/* ---- waiters ---- */
+
+static void begin_waiting(struct mr_answer *a, int64_t ms)
+{
+    char byte = 0;
+
+    pthread_mutex_lock(&watchdog.lock);
+    a->left_ms = ms;
+    a->next = watchdog.first;
+    watchdog.first = a;
+    bool idle = watchdog.idle;
+    watchdog.idle = false;
+    pthread_mutex_unlock(&watchdog.lock);
+    if (idle)
+        send(watchdog.bell[1], &byte, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+static void end_waiting(struct mr_answer *a)
+{
+    struct mr_answer **at = &watchdog.first;
+
+    pthread_mutex_lock(&watchdog.lock);
+    while (*at != a)
+        at = &(*at)->next;
+    *at = a->next;
+    pthread_mutex_unlock(&watchdog.lock);
+}
+
+bool mr_answer_wait(struct mr_answer *a, int64_t ms)
+{
+    if (a->given)
+        return true;
+    begin_waiting(a, ms);
+    while (sem_wait(&a->news))
+        continue;
+    end_waiting(a);
+    return a->given;
+}
+
+void mr_answer_wake_all(void)
+{
+    pthread_mutex_lock(&watchdog.lock);
+    for (struct mr_answer *a = watchdog.first; a; a = a->next)
+        sem_post(&a->news);
+    pthread_mutex_unlock(&watchdog.lock);
+}
+
+/* ---- the watchdog ---- */
+
+/* False: nobody waits any more. */
+static bool count_tick(void)
+{
+    pthread_mutex_lock(&watchdog.lock);
+    for (struct mr_answer *a = watchdog.first; a; a = a->next) {
+        bool waits = a->left_ms > 0;
+
+        a->left_ms -= a->left_ms == INT64_MAX ? 0 : TICK_MS;
+        if (waits && a->left_ms <= 0)
+            sem_post(&a->news);
+    }
+    watchdog.idle = !watchdog.first;
+    bool goes_on = !watchdog.idle;
+    pthread_mutex_unlock(&watchdog.lock);
+    return goes_on;
+}
+
+/* The system call itself: simulated hosts give nanosleep() another clock. */
+static void sleep_tick(void)
+{
+    const struct timespec tick = {.tv_nsec = TICK_MS * 1000000};
+
+    syscall(SYS_nanosleep, &tick, NULL);
+}
+
+static void *watch_waiters(void *arg)
+{
+    char byte;
+
+    for (;;) {
+        while (count_tick())
+            sleep_tick();
+        while (recv(watchdog.bell[0], &byte, 1, 0) != 1)
+            continue;
+        sleep_tick();
+    }
+    return NULL;
+}
+
+/* The program's signals are for its own threads. */
+static int start_thread(void *(*run)(void *), void *arg)
+{
+    sigset_t all, saved;
+    pthread_t thread;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &saved);
+    int err = pthread_create(&thread, NULL, run, arg);
+    pthread_sigmask(SIG_SETMASK, &saved, NULL);
+    if (!err)
+        pthread_detach(thread);
+    return -err;
+}
+
+void mr_answer_start_watchdog(void)
+{
+    if (watchdog.runs || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, watchdog.bell))
+        return;
+    watchdog.runs = !start_thread(watch_waiters, NULL);
+    if (watchdog.runs)
+        return;
+    close(watchdog.bell[0]);
+    close(watchdog.bell[1]);
+}
+
+/* ---- calls that wait ---- */
+
+struct answered_call {
+    struct mr_answer *answer;
+    pmix_status_t (*call)(void);
+};
+
+static void *make_call(void *arg)
+{
+    struct answered_call c = *(struct answered_call *)arg;
+
+    free(arg);
+    mr_answer_give(c.answer, c.call(), NULL);
+    return NULL;
+}
+
+int mr_answer_from_call(struct mr_answer *a, pmix_status_t (*call)(void))
+{
+    struct answered_call *c = malloc(sizeof(*c));
+
+    if (!c)
+        return -ENOMEM;
+    *c = (struct answered_call){.answer = a, .call = call};
+    int err = start_thread(make_call, c);
+    if (err)
+        free(c);
+    return err;
+}
