@@ -47,5 +47,5 @@ CFLAGS.tests/mrrun/crash.c := -g -O0 -fPIE -Ilibmrmpi/include -Wno-infinite-recu
 SCRIPT_TESTS += tests/mrrun/launch.sh tests/mrrun/mpiexec.sh tests/mrrun/failure.sh tests/mrrun/output.sh tests/mrrun/signals.sh \
                 tests/mrrun/cleanup.sh tests/mrrun/explain.sh tests/mrrun/simulated.sh tests/mrrun/mrcc.sh tests/mrrun/view.sh tests/mrrun/pairs.sh \
                 tests/mrrun/deaths.sh tests/mrrun/hangs.sh tests/mrrun/crash.sh \
-                tests/mrrun/agents.sh
-LONG_TESTS += tests/mrrun/deaths.sh:--all tests/mrrun/agents_many.sh tests/mrrun/fuzz.sh
+                tests/mrrun/agents.sh tests/mrrun/ssh.sh
+LONG_TESTS += tests/mrrun/deaths.sh:--all tests/mrrun/agents_many.sh tests/mrrun/ssh.sh:--all tests/mrrun/fuzz.sh
