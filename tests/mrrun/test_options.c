@@ -408,6 +408,14 @@ START_TEST(mistakes)
     REFUSE("option '--mca' is not mrrun's: it chooses Open MPI's components; mrmpi's settings are variables (-x "
            "MRMPI_...; --explain lists them)",
            "--mca", "btl", "tcp");
+    REFUSE("option '--nolocal' is not mrrun's: --hosts names the hosts to use; leave this machine out of them",
+           "--nolocal", "p");
+    REFUSE("option '-rr' is not mrrun's: --map-by node deals ranks out to hosts in turn", "-rr", "p");
+    REFUSE("option '--display' is not mrrun's: -v says where ranks are started and how they end", "--display", "map");
+    REFUSE("option '-prepend-pattern' is not mrrun's: -l puts the rank in front of each line", "-prepend-pattern",
+           "%r");
+    REFUSE("option '-pmi-port' is not mrrun's: ranks get PMIx, which needs no settings", "-pmi-port", "p");
+    REFUSE("option '-q' is not mrrun's: mrrun says nothing of a job that ends well", "-q", "p");
     REFUSE("option -n: '0' is not a number from 1 to 65536", "-n", "0", "p");
     REFUSE("option -n: '4x' is not a number from 1 to 65536", "-n", "4x", "p");
     REFUSE("option -n: ' 4' is not a number from 1 to 65536", "-n", " 4", "p");
