@@ -47,6 +47,8 @@ struct daemon {
     unsigned sharers[POLICY_CLASSES_MAX]; /* of the ahead budget of a class: processes here, as powers of two */
     struct sa *sa;
     struct paths *paths; /* asks sa */
+    unsigned reroutes;   /* seen while processes depended on LID paths */
+    uint64_t rerouted_us;
     struct jobs jobs;
     struct joins joins;
     uint64_t joined;    /* the serial of the last join that the ports have */

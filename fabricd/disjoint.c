@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Answers about LID paths: see disjoint.h. */
 #include "fabricd/disjoint.h"
+#include "fabricd/base/clock.h"
+#include "fabricd/base/log.h"
 #include "fabricd/proto/message.h"
 #include "fabricd/server.h"
 
@@ -71,12 +73,44 @@ void disjoint_on_paths(struct daemon *d, struct client *c, const struct fd_paths
         rc = -EBUSY;
     } else if (r) {
         c->asking++; /* the answer may come at once */
+        c->depends_on_paths = true;
         rc = paths_ask(d->paths, &q, (struct sa_asker){c->id, m->h.seq});
         if (rc)
             c->asking--;
     }
     if (rc)
         send_paths(d, c, m->h.seq, &q, rc, NULL, 0);
+}
+
+/* ---- changes ---- */
+
+void disjoint_moved(void *arg, const char *device, uint8_t port)
+{
+    struct daemon *d = arg;
+    unsigned told = 0;
+    d->reroutes++;
+    d->rerouted_us = clock_us();
+    for (struct client *c = server_clients(d->server); c; c = c->next)
+        if (c->depends_on_paths)
+            told += subscribers_tell_paths(c);
+    log_info("%s port %u: the subnet's forwarding has changed: %u processes of jobs ask again for LID paths", device,
+             port, told);
+}
+
+unsigned disjoint_clients(const struct daemon *d)
+{
+    unsigned n = 0;
+    for (const struct client *c = server_clients(d->server); c; c = c->next)
+        n += c->depends_on_paths && !c->drop;
+    return n;
+}
+
+void disjoint_tick(struct daemon *d)
+{
+    if (disjoint_clients(d))
+        paths_look(d->paths);
+    else
+        paths_rest(d->paths);
 }
 
 /* ---- people's ---- */

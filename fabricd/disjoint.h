@@ -19,5 +19,11 @@ void disjoint_on_show(struct daemon *d, struct client *c, const struct fd_ends *
 /* For paths_start(); arg: the daemon. */
 void disjoint_told(void *arg, struct sa_asker who, const struct paths_question *q, int status,
                    const struct routes_pair *pair);
+void disjoint_moved(void *arg, const char *device, uint8_t port);
+
+/* The number of clients that have asked for paths. */
+unsigned disjoint_clients(const struct daemon *d);
+/* Now and then: clients that have asked get news when forwarding has changed. */
+void disjoint_tick(struct daemon *d);
 
 #endif

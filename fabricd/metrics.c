@@ -183,6 +183,11 @@ static void put_age(struct sink *s)
         put_sample(s, elapsed_seconds(s->d->looked_us), NULL);
 }
 
+static void put_reroutes(struct sink *s)
+{
+    put_sample(s, s->d->reroutes, NULL);
+}
+
 static void put_nodes(struct sink *s)
 {
     if (s->d->looked)
@@ -368,6 +373,8 @@ static const struct family families[] = {
     {"fabricd_policy_repairs", "", "Times that ports had lost the policy and got it again.", true, put_repairs},
     {"fabricd_verify_duration_seconds", "seconds", "What the last look at all ports took.", false, put_duration},
     {"fabricd_verify_age_seconds", "seconds", "Since the last look at all ports.", false, put_age},
+    {"fabricd_fabric_reroutes", "", "Changes of forwarding seen while processes depended on paths.", true,
+     put_reroutes},
     {"fabricd_fabric_nodes", "", "Nodes that the last look saw.", false, put_nodes},
     {"fabricd_fabric_ports", "", "Ports that are up, of the last look.", false, put_ports},
     {"fabricd_plane_ports", "", "Ports of this host in the plane.", false, put_plane_ports},

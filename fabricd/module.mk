@@ -16,7 +16,7 @@ fabricd_SRCS := $(FABRICD_PURE) fabricd/main.c fabricd/dbus/dbus.c fabricd/dbus/
                 fabricd/jobs/jobs.c fabricd/jobs/joins.c fabricd/jobs/seats.c fabricd/jobs/journal.c fabricd/jobs/compact.c fabricd/jobs/cgroups.c \
                 fabricd/jobs/claims.c fabricd/jobs/users.c fabricd/jobs/helper.c fabricd/jobs/orders.c fabricd/jobs/life.c \
                 fabricd/jobs/jobs_text.c \
-                fabricd/fabric/sa.c fabricd/fabric/routes.c fabricd/fabric/paths.c fabricd/fabric/paths_text.c fabricd/disjoint.c fabricd/base/log.c fabricd/base/quota.c
+                fabricd/fabric/sa.c fabricd/fabric/routes.c fabricd/fabric/sweeps.c fabricd/fabric/paths.c fabricd/fabric/paths_text.c fabricd/disjoint.c fabricd/base/log.c fabricd/base/quota.c
 fabricd_PKGS := yaml-0.1 libsystemd libibumad
 fabricd_LDLIBS := -pthread
 

@@ -254,6 +254,7 @@ static void answer_status(struct daemon *d, struct client *c, struct text *out)
     struct text reading = {0};
     readers_text(d, &reading);
     struct status_view v = {.clients = server_num_clients(d->server),
+                            .on_paths = disjoint_clients(d),
                             .reading = &reading,
                             .jobs_of = server_is_privileged(c) ? FD_UID_ANY : c->cred.uid};
     status_text(d, &v, out);

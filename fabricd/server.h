@@ -27,10 +27,11 @@ struct client {
     sd_event_source *source;
     uint64_t id; /* never used twice */
     struct ucred cred;
-    bool drop;         /* to be freed by server_free_dropped */
-    uint32_t task_seq; /* of the request waiting for a task */
-    unsigned asking;   /* unanswered questions for places and paths */
-    struct held *held; /* the oldest waiting message, and all after it */
+    bool drop;             /* to be freed by server_free_dropped */
+    uint32_t task_seq;     /* of the request waiting for a task */
+    unsigned asking;       /* unanswered questions for places and paths */
+    bool depends_on_paths; /* has asked for paths (disjoint.c) */
+    struct held *held;     /* the oldest waiting message, and all after it */
 
     struct subscriber subscriber;
     struct reader reader;

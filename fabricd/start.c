@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #define LOOK_AMISS_US 2000000u
+#define PATHS_TICK_US 500000u
 #define LOOK_PART     10 /* limit of looks: part of the time */
 
 /* ---- the policy at start ---- */
@@ -178,6 +179,13 @@ static int on_rails_timer(sd_event_source *source, uint64_t usec, void *arg)
     return sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
 }
 
+static int on_paths_timer(sd_event_source *source, uint64_t usec, void *arg)
+{
+    disjoint_tick(arg);
+    sd_event_source_set_time_relative(source, PATHS_TICK_US);
+    return sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+}
+
 static int apply_file(struct daemon *d, const char *path)
 {
     struct text t = {0}, lock = {0};
@@ -227,6 +235,8 @@ static int start_loop(struct daemon *d)
     if (rc >= 0)
         rc = sd_event_add_time_relative(d->event, NULL, CLOCK_MONOTONIC, (uint64_t)d->conf.rails_interval_ms * 1000, 0,
                                         on_rails_timer, d);
+    if (rc >= 0)
+        rc = sd_event_add_time_relative(d->event, NULL, CLOCK_MONOTONIC, PATHS_TICK_US, 0, on_paths_timer, d);
     if (rc >= 0 && d->conf.verify_interval_s)
         rc = sd_event_add_time_relative(d->event, NULL, CLOCK_MONOTONIC, (uint64_t)d->conf.verify_interval_s * 1000000,
                                         0, on_verify_timer, d);
@@ -274,7 +284,7 @@ int daemon_start(struct daemon *d, const struct conf *conf, const struct server_
         return -EAGAIN;
     }
     d->sa = sa_start(d->event, on_place, d);
-    d->paths = d->sa ? paths_start(d->sa, disjoint_told, d) : NULL;
+    d->paths = d->sa ? paths_start(d->sa, disjoint_told, disjoint_moved, d) : NULL;
     if (!d->paths)
         return -ENOMEM;
     d->server = server_start(d->event, &d->conf, path, events, d);

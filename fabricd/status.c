@@ -100,6 +100,12 @@ void status_text(const struct daemon *d, const struct status_view *v, struct tex
         text_yaml_string(out, d->follow_problem.len ? d->follow_problem.s : "no");
         text_printf(out, "}\n");
     }
+    if (v->on_paths || d->reroutes) {
+        text_printf(out, "lid_paths: {processes: %u, reroutes: %u", v->on_paths, d->reroutes);
+        if (d->reroutes)
+            text_printf(out, ", rerouted_s_ago: %" PRIu64, whole_seconds_since(d->rerouted_us));
+        text_printf(out, "}\n");
+    }
     if (d->failure.len)
         text_printf(out, "failed: {%s, s_ago: %" PRIu64 "}\n", d->failure.s, whole_seconds_since(d->failed_us));
     if (d->difference_text.len) {

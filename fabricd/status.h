@@ -8,6 +8,7 @@
 /* Parts to print besides the daemon's own state. */
 struct status_view {
     unsigned clients;           /* connections */
+    unsigned on_paths;          /* clients that have asked for LID paths */
     const struct text *reading; /* of classes over a slow bus (readers_text) */
     uid_t jobs_of;              /* jobs of this user only; FD_UID_ANY: all */
 };

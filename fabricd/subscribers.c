@@ -137,6 +137,16 @@ void subscribers_publish(struct daemon *d)
     server_free_dropped(d->server);
 }
 
+bool subscribers_tell_paths(struct client *c)
+{
+    if (!c->subscriber.subscribed)
+        return false;
+    c->subscriber.told.s.h.seq = 0;
+    c->subscriber.told.s.changed = FD_CHANGED_PATHS;
+    send_state(c);
+    return true;
+}
+
 void subscribers_tick(struct daemon *d)
 {
     if (count_sharers(d)) /* some have left */

@@ -37,6 +37,8 @@ void subscribers_on_hello(struct daemon *d, struct client *c, const struct fd_he
 
 /* The daemon's state has changed: every affected subscriber gets a new FD_STATE. */
 void subscribers_publish(struct daemon *d);
+/* Sends the client its FD_STATE again, with FD_CHANGED_PATHS. False: the client has not subscribed. */
+bool subscribers_tell_paths(struct client *c);
 /* Now and then: budgets that clients share grow when some have left. */
 void subscribers_tick(struct daemon *d);
 

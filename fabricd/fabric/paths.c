@@ -3,18 +3,21 @@
 #include "fabricd/fabric/paths.h"
 #include "fabricd/base/clock.h"
 #include "fabricd/fabric/paths_text.h"
+#include "fabricd/fabric/sweeps.h"
 
 #include <endian.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define FRESH_US 30000000u /* older tables are read again, */
-#define AGAIN_US 1000000u  /* and tables that lead nowhere */
-#define READS    4         /* lists asked for at a time, by one port */
-#define WAITING  1024u     /* questions, of one port */
-#define BY_LID   (1ull << 0)
-#define BY_BASE  (1ull << 5) /* of a port's record */
+#define FRESH_US     30000000u /* older tables are read again, */
+#define AGAIN_US     1000000u  /* and tables that lead nowhere, or while nobody looks for changes */
+#define LOOK_US      1000000u  /* between looks at the subnet manager, in a small subnet; */
+#define LOOK_EACH_US 10000u    /* in a large one so long per adapter's port */
+#define READS        4         /* lists asked for at a time, by one port */
+#define WAITING      1024u     /* questions, of one port */
+#define BY_LID       (1ull << 0)
+#define BY_BASE      (1ull << 5) /* of a port's record */
 
 struct subnet;
 
@@ -48,11 +51,16 @@ struct subnet {
     bool reads_names, has_names;
     struct question *unnamed; /* for people: their ports, or the number of paths, are not known yet */
     bool reads_lmc;           /* of the first of these */
+    struct sweeps sweeps;
+    uint64_t looked_us, renewed_us;
+    bool looks;  /* at the subnet manager */
+    bool renews; /* all known parts are being read again */
 };
 
 struct paths {
     struct sa *sa;
     paths_told told;
+    paths_moved moved;
     void *arg;
     struct subnet *subnets;
 };
@@ -68,6 +76,8 @@ static void fail(struct subnet *s, int status)
     s->first = NULL;
     s->end = &s->first;
     s->waiting = 0;
+    s->renews = false;
+    s->sweeps.known = false; /* the next look tries again */
     for (; q; q = next) {
         next = q->next;
         if (q->shown)
@@ -143,6 +153,37 @@ static void answer_question(struct subnet *s, struct question *q, enum routes_en
     free(q);
 }
 
+static bool is_reading(const struct subnet *s)
+{
+    for (const struct reading *r = s->reading; r < s->reading + READS; r++)
+        if (r->of)
+            return true;
+    return false;
+}
+
+/* All known parts that are to be read again, as long as there is room. */
+static int go_on_renewing(struct subnet *s)
+{
+    routes_need what;
+    bool full = false;
+    int rc = 0;
+    for (unsigned i = 0; i < routes_parts(&s->routes) && !full && !rc; i++)
+        if (routes_stale(&s->routes, i, &what))
+            rc = need(s, what, &full);
+    return rc;
+}
+
+static void tell_moved(struct subnet *s)
+{
+    if (is_reading(s))
+        return;
+    s->renews = false;
+    if (!s->routes.changed)
+        return;
+    s->routes.changed = false;
+    s->paths->moved(s->paths->arg, s->device, s->port);
+}
+
 /* In order, until all that is read at a time is being read. */
 static void begin_reads(struct subnet *s)
 {
@@ -164,8 +205,11 @@ static void begin_reads(struct subnet *s)
         s->waiting--;
         answer_question(s, q, end, &pair);
     }
+    if (!rc && !full && s->renews)
+        rc = go_on_renewing(s);
     if (rc)
         fail(s, rc);
+    tell_moved(s);
 }
 
 static struct subnet *subnet_get(struct paths *p, const char *device, uint8_t port)
@@ -185,11 +229,19 @@ static struct subnet *subnet_get(struct paths *p, const char *device, uint8_t po
     return s;
 }
 
+/* Between looks at the subnet manager. */
+static uint64_t look_pause_us(const struct subnet *s)
+{
+    uint64_t pause = routes_count(&s->routes).adapters * (uint64_t)LOOK_EACH_US;
+    return pause > LOOK_US ? pause : LOOK_US;
+}
+
 static int add_question(struct subnet *s, struct question *q)
 {
+    bool watched = s->sweeps.known && clock_us() - s->looked_us < 3 * look_pause_us(s);
     if (s->waiting >= WAITING)
         return -EBUSY;
-    forget_older(s, FRESH_US);
+    forget_older(s, watched ? FRESH_US : AGAIN_US);
     q->next = NULL;
     *s->end = q;
     s->end = &q->next;
@@ -211,6 +263,50 @@ int paths_ask(struct paths *p, const struct paths_question *question, struct sa_
     else
         begin_reads(s);
     return rc;
+}
+
+/* ---- changes ---- */
+
+static void renew(struct subnet *s)
+{
+    s->renewed_us = clock_us();
+    s->renews = true;
+    routes_forget(&s->routes, UINT64_MAX);
+    begin_reads(s);
+}
+
+/* Without an activity count all is read again by age. */
+static void on_masters(void *arg, int status, const uint8_t *record, size_t num, size_t size)
+{
+    struct subnet *s = arg;
+    uint64_t guid;
+    uint32_t count;
+    bool moved;
+    s->looks = false;
+    if (!status && sweeps_master(record, num, size, &guid, &count))
+        moved = sweeps_take(&s->sweeps, guid, count, routes_count(&s->routes).switches);
+    else
+        moved = clock_us() - s->renewed_us > FRESH_US;
+    if (moved && !s->renews)
+        renew(s);
+}
+
+void paths_rest(struct paths *p)
+{
+    for (struct subnet *s = p->subnets; s; s = s->next)
+        s->sweeps.known = false;
+}
+
+void paths_look(struct paths *p)
+{
+    const struct sa_match masters = {.attribute = SA_SM_RECORD};
+    uint64_t now = clock_us();
+    for (struct subnet *s = p->subnets; s; s = s->next) {
+        if (s->looks || now - s->looked_us < look_pause_us(s))
+            continue;
+        s->looked_us = now;
+        s->looks = !sa_list(p->sa, s->device, s->port, &masters, on_masters, s);
+    }
 }
 
 /* ---- for people: names, then the LMC, then paths ---- */
@@ -322,11 +418,11 @@ int paths_show(struct paths *p, const char *device, uint8_t port, const struct f
 
 /* ---- life ---- */
 
-struct paths *paths_start(struct sa *sa, paths_told told, void *arg)
+struct paths *paths_start(struct sa *sa, paths_told told, paths_moved moved, void *arg)
 {
     struct paths *p = calloc(1, sizeof(*p));
     if (p)
-        *p = (struct paths){.sa = sa, .told = told, .arg = arg};
+        *p = (struct paths){.sa = sa, .told = told, .moved = moved, .arg = arg};
     return p;
 }
 

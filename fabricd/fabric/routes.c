@@ -35,14 +35,31 @@ size_t routes_memory(const struct routes *r)
 
 void routes_forget(struct routes *r, uint64_t before)
 {
-    unsigned kept = 0;
     for (unsigned i = 0; i < r->num_tables; i++)
-        if (r->table[i].read >= before)
-            r->table[kept++] = r->table[i];
-        else
-            free(r->table[i].out);
-    r->num_tables = kept;
+        r->table[i].stale |= r->table[i].read < before;
     r->has_cables &= r->cables_read >= before;
+}
+
+unsigned routes_parts(const struct routes *r)
+{
+    return 1 + r->num_tables;
+}
+
+bool routes_stale(const struct routes *r, unsigned i, routes_need *what)
+{
+    *what = i ? r->table[i - 1].lid : ROUTES_CABLES;
+    return i ? r->table[i - 1].stale : r->cable && !r->has_cables;
+}
+
+struct routes_count routes_count(const struct routes *r)
+{
+    struct routes_count n = {0};
+    for (unsigned i = 0, k; i < r->num_cables; i = k) {
+        for (k = i + 1; k < r->num_cables && r->cable[k].lid == r->cable[i].lid; k++)
+            ;
+        *(k > i + 1 ? &n.switches : &n.adapters) += 1;
+    }
+    return n;
 }
 
 /* ---- tables ---- */
@@ -64,54 +81,61 @@ static unsigned place_of(const struct routes *r, uint16_t lid)
 static const struct routes_table *table_find(const struct routes *r, uint16_t lid)
 {
     unsigned i = place_of(r, lid);
-    return i < r->num_tables && r->table[i].lid == lid ? &r->table[i] : NULL;
+    return i < r->num_tables && r->table[i].lid == lid && !r->table[i].stale ? &r->table[i] : NULL;
 }
 
-/* An empty table in its place, replacing any other. NULL: no memory. */
-static struct routes_table *table_new(struct routes *r, uint16_t lid)
+static bool same_table(const struct routes_table *a, const struct routes_table *b)
 {
-    unsigned i = place_of(r, lid);
-    if (i < r->num_tables && r->table[i].lid == lid) {
+    return a->num_lids == b->num_lids && !memcmp(a->out, b->out, a->num_lids);
+}
+
+/* Puts the table in its place, and frees the table with the same LID. -ENOMEM: there is no room. */
+static int table_put(struct routes *r, const struct routes_table *t)
+{
+    unsigned i = place_of(r, t->lid);
+    if (i < r->num_tables && r->table[i].lid == t->lid) {
+        r->changed |= !same_table(&r->table[i], t);
         free(r->table[i].out);
-    } else {
-        if (r->num_tables == r->room) {
-            unsigned room = r->room ? 2 * r->room : 16;
-            struct routes_table *more = realloc(r->table, room * sizeof(*more));
-            if (!more)
-                return NULL;
-            r->table = more;
-            r->room = room;
-        }
-        memmove(r->table + i + 1, r->table + i, (r->num_tables - i) * sizeof(*r->table));
-        r->num_tables++;
+        r->table[i] = *t;
+        return 0;
     }
-    r->table[i] = (struct routes_table){.lid = lid};
-    return &r->table[i];
+    if (r->num_tables == r->room) {
+        unsigned room = r->room ? 2 * r->room : 16;
+        struct routes_table *more = realloc(r->table, room * sizeof(*more));
+        if (!more)
+            return -ENOMEM;
+        r->table = more;
+        r->room = room;
+    }
+    memmove(r->table + i + 1, r->table + i, (r->num_tables - i) * sizeof(*r->table));
+    r->num_tables++;
+    r->table[i] = *t;
+    return 0;
 }
 
 static int take_table(struct routes *r, uint16_t lid, const uint8_t *record, size_t num, size_t size, uint64_t now)
 {
-    struct routes_table *t = table_new(r, lid);
+    struct routes_table t = {.lid = lid, .read = now};
     unsigned blocks = 0;
-    if (!t)
-        return -ENOMEM;
     for (size_t i = 0; i < num; i++) {
         unsigned block = get16(record + i * size + 2);
         if (get16(record + i * size) == lid && block < BLOCKS_MAX && block >= blocks)
             blocks = block + 1;
     }
-    t->read = now;
-    t->out = malloc(blocks * BLOCK + 1);
-    if (!t->out)
-        return -ENOMEM; /* leads nowhere */
-    t->num_lids = blocks * BLOCK;
-    memset(t->out, NO_PORT, t->num_lids);
+    t.out = malloc(blocks * BLOCK + 1);
+    if (!t.out)
+        return -ENOMEM;
+    t.num_lids = blocks * BLOCK;
+    memset(t.out, NO_PORT, t.num_lids);
     for (size_t i = 0; i < num; i++) {
         unsigned block = get16(record + i * size + 2);
         if (get16(record + i * size) == lid && block < blocks)
-            memcpy(t->out + block * BLOCK, record + i * size + TABLE_AT, BLOCK);
+            memcpy(t.out + block * BLOCK, record + i * size + TABLE_AT, BLOCK);
     }
-    return 0;
+    int rc = table_put(r, &t);
+    if (rc)
+        free(t.out);
+    return rc;
 }
 
 /* ---- cables ---- */
@@ -120,6 +144,14 @@ static int by_end(const void *a, const void *b)
 {
     const struct routes_cable *x = a, *y = b;
     return x->lid != y->lid ? (int)x->lid - (int)y->lid : (int)x->port - (int)y->port;
+}
+
+static bool same_cables(const struct routes_cable *a, const struct routes_cable *b, size_t num)
+{
+    for (size_t i = 0; i < num; i++)
+        if (by_end(&a[i], &b[i]) || a[i].to != b[i].to)
+            return false;
+    return true;
 }
 
 static int take_cables(struct routes *r, const uint8_t *record, size_t num, size_t size, uint64_t now)
@@ -132,6 +164,7 @@ static int take_cables(struct routes *r, const uint8_t *record, size_t num, size
         cable[i] = (struct routes_cable){.lid = get16(at), .port = at[2], .to = get16(at + 4)};
     }
     qsort(cable, num, sizeof(*cable), by_end);
+    r->changed |= r->cable && (num != r->num_cables || !same_cables(cable, r->cable, num));
     free(r->cable);
     r->cable = cable;
     r->num_cables = (unsigned)num;

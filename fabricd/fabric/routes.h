@@ -28,6 +28,7 @@
 struct routes_table {
     uint16_t lid;      /* of the switch */
     uint64_t read;     /* when */
+    bool stale;        /* to be read again: not used in traces */
     unsigned num_lids; /* LIDs with a place in the table */
     uint8_t *out;      /* by LID, the port towards the LID */
 };
@@ -42,10 +43,11 @@ struct routes_cable {
 struct routes {
     unsigned num_tables, room;
     struct routes_table *table; /* by LID */
-    bool has_cables;
+    bool has_cables;            /* and need not read them again */
     uint64_t cables_read;
     unsigned num_cables;
     struct routes_cable *cable; /* by LID and port */
+    bool changed;               /* a part differed from the part that it replaced; the owner clears this */
 };
 
 /* A switch on the way, and the port by which the packet leaves. */
@@ -77,8 +79,17 @@ size_t routes_memory(const struct routes *r); /* bytes */
  * all cables. now: a time by the caller's clock, for routes_forget. 0, or -ENOMEM.
  */
 int routes_take(struct routes *r, routes_need what, const uint8_t *record, size_t num, size_t size, uint64_t now);
-/* Forgets all parts read before this time. */
+/* All parts read before this time are missing from now on. Their contents are kept for the comparison (changed). */
 void routes_forget(struct routes *r, uint64_t before);
+/* Part i, below routes_parts, of all that was read once. True: the part is missing now, and *what names it. */
+bool routes_stale(const struct routes *r, unsigned i, routes_need *what);
+unsigned routes_parts(const struct routes *r);
+
+/* By the last cables read: LIDs with several cables are switches, those with one cable are adapters' ports. */
+struct routes_count {
+    unsigned switches, adapters;
+};
+struct routes_count routes_count(const struct routes *r);
 
 /* Traces from an adapter's port with base LID from to the LID to, a LID of the port with base LID to_base. */
 enum routes_end routes_trace(const struct routes *r, uint16_t from, uint16_t to, uint16_t to_base, struct route *out,

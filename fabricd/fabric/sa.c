@@ -34,7 +34,7 @@
 
 #define QUERIES  64 /* under way, or with an answer that is still good */
 #define ASKERS   512
-#define LISTS    192        /* that are under way: fabric/paths.c has six for a port */
+#define LISTS    192        /* that are under way: fabric/paths.c has seven for a port */
 #define LIST_MAX (8u << 20) /* bytes of the longest: the nodes of the largest subnet have 6 MiB */
 #define GOOD_NS  1000000000ull
 /* the port's GUID in a node's record: LID, reserved, then NodeInfo */

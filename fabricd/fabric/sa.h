@@ -56,6 +56,7 @@ struct sa_match {
 #define SA_NODE_RECORD  0x11
 #define SA_PORT_RECORD  0x12
 #define SA_TABLE_RECORD 0x15
+#define SA_SM_RECORD    0x18
 #define SA_LINK_RECORD  0x20
 /* The first LID and the LMC in a port's record: LID, port, options, then PortInfo. */
 #define SA_PORT_LID_AT 20

@@ -15,7 +15,8 @@
  *                    FD_WHERE  ->  FD_PLACE (same seq, later; others may come first): the present place of a port of
  *                    another host. Only to a daemon whose answer to the hello has FD_CAN_PLACES.
  *                    FD_PATHS  ->  FD_DISJOINT (same seq, later; others may come first): the LID paths to a port
- *                    without a common cable. Only to a daemon whose answer to the hello has FD_CAN_PATHS.
+ *                    without a common cable. Only to a daemon whose answer to the hello has FD_CAN_PATHS. After a
+ *                    change of the subnet's forwarding, clients that have asked get an FD_STATE (FD_CHANGED_PATHS).
  *                    With FD_HELLO_PACE the daemon may send FD_PACE, with seq 0, whenever the rate of this client's
  *                    reads changes. To such a daemon the client reports its reads by FD_READS, without an answer.
  *                    With FD_HELLO_HEALTH each FD_STATE has a struct fd_health. To such a daemon the client may report

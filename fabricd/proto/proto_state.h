@@ -38,6 +38,7 @@ struct fd_rail {
 #define FD_CHANGED_CLASS  1u /* fd_state.changed: the job's class or its service levels */
 #define FD_CHANGED_RAILS  2u
 #define FD_CHANGED_POLICY 4u     /* generation or verified */
+#define FD_CHANGED_PATHS  8u     /* the subnet's forwarding: ask again for paths */
 #define FD_CAN_PLACES     0x100u /* in the answer to a hello with FD_HELLO_PLACES: this daemon knows FD_WHERE */
 #define FD_CAN_PATHS      0x400u /* in the answer to a hello with FD_HELLO_PATHS: this daemon knows FD_PATHS */
 #define FD_NO_JOB         0x200u /* with FD_HELLO_KNOWN: the daemon has no such job, or the client is not of it */

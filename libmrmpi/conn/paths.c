@@ -4,9 +4,11 @@
  * RDMA, fabricd is asked for paths without a common cable. Each gets a connection, and the stripes of large messages go
  * over all. If fabricd knows no such path, no queue pair is made. A path that breaks is left and opened again like any
  * subchannel. The end that does the RDMA asks; the other end uses the paths that it opens.
+ * After each FD_STATE, also one that tells of changed forwarding, the next large message to a peer asks again.
  */
 #include "libmrmpi/conn/internal.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "libmrmpi/base/base.h"
@@ -43,6 +45,18 @@ void mr_paths_note(struct mr_peer *p, uint64_t len)
     p->until_paths = ask_fabric_paths(p) ? 0 : MR_PATHS_AFTER;
 }
 
+static void log_paths(const struct mr_peer *p, const struct mr_rail *r, uint32_t set)
+{
+    char list[4 * MR_FABRIC_PATHS_MAX] = "";
+    size_t len = 0;
+
+    for (unsigned i = 0; i < MR_FABRIC_PATHS_MAX; i++)
+        if (set >> i & 1)
+            len += (size_t)snprintf(list + len, sizeof list - len, "%s%u", len ? ", " : "", i);
+    mr_log(MR_LOG_INFO, "rank %d on %s, %s port %u: large messages use paths %s now", p->rank, p->address->host,
+           r->dev->name, r->port, list);
+}
+
 /* All paths for large messages from now on: the answer may have fewer than the one before. */
 static void take_answer(struct mr_peer *p, const struct mr_fabric_paths *a)
 {
@@ -56,8 +70,10 @@ static void take_answer(struct mr_peer *p, const struct mr_fabric_paths *a)
                 continue;
             if (a->status)
                 p->until_paths = MR_PATHS_AFTER;
-            else if (mr_subs_use_paths(p, i, k, a->set))
+            else if (mr_subs_use_paths(p, i, k, a->set)) {
+                log_paths(p, r, a->set);
                 mr_peer_due(p);
+            }
         }
     }
 }

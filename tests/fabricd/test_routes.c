@@ -2,6 +2,7 @@
 /* Routes through forwarding tables made by the test: known fabrics, missing tables, and unusual records. */
 #include "fabricd/fabric/paths.h"
 #include "fabricd/fabric/paths_text.h"
+#include "fabricd/fabric/sweeps.h"
 #include "tests/check.h"
 
 #include <errno.h>
@@ -185,6 +186,88 @@ START_TEST(missing)
 }
 END_TEST
 
+/* Parts that are forgotten are listed, and a difference is noted when they are read again. */
+START_TEST(changes)
+{
+    unsigned stale = 0;
+    make_tree();
+    struct routes_count n = routes_count(&r);
+    ck_assert(n.switches == 4 && n.adapters == 3);
+    ck_assert_uint_eq(routes_parts(&r), 5);
+    routes_forget(&r, UINT64_MAX);
+    for (unsigned i = 0; i < routes_parts(&r); i++) {
+        stale += routes_stale(&r, i, &need);
+        ck_assert_uint_eq(need, i == 4 ? 5 : i); /* cables, then switches 1, 2, 3 and 5 */
+    }
+    ck_assert_uint_eq(stale, 5);
+    take_links(500);
+    take_table(1, (struct way[]){{10, 1}, {11, 1}, {12, 2}, {13, 2}, {20, 3}, {21, 4}, {0}}, 500);
+    ck_assert(!routes_stale(&r, 0, &need) && !routes_stale(&r, 1, &need) && routes_stale(&r, 2, &need));
+    ck_assert(!r.changed);
+    take_table(2, (struct way[]){{10, 3}, {11, 3}, {12, 3}, {13, 3}, {20, 1}, {21, 1}, {0}}, 500);
+    ck_assert(r.changed); /* 11 goes another way */
+    r.changed = false;
+    take_table(3, (struct way[]){{10, 1}, {11, 1}, {12, 1}, {13, 1}, {20, 2}, {21, 2}, {0}}, 500);
+    ck_assert(!r.changed);
+    ck_assert_int_eq(routes_take(&r, 5, NULL, 0, ROUTES_TABLE_RECORD, 500), 0); /* the switch has gone */
+    ck_assert(r.changed);
+    r.changed = false;
+    one_way(5, 3, 30, 1);
+    take_links(600);
+    ck_assert(r.changed);
+    r.changed = false;
+    links[5] = 99; /* the far end of the first cable */
+    take_links(700);
+    ck_assert(r.changed);
+    routes_free(&r);
+}
+END_TEST
+
+#define SM_RECORD 32
+
+static void sm_record(uint8_t rec[SM_RECORD], uint8_t guid, unsigned count, unsigned state)
+{
+    memset(rec, 0, SM_RECORD);
+    rec[11] = guid;
+    put16(rec + 22, count);
+    rec[24] = (uint8_t)(0x80 | state);
+}
+
+START_TEST(masters)
+{
+    uint8_t rec[2][SM_RECORD];
+    uint64_t guid;
+    uint32_t count;
+    sm_record(rec[0], 7, 100, 2); /* stands by */
+    sm_record(rec[1], 9, 200, 3);
+    ck_assert(sweeps_master(rec[0], 2, SM_RECORD, &guid, &count));
+    ck_assert(guid == 9 && count == 200);
+    ck_assert(!sweeps_master(rec[0], 1, SM_RECORD, &guid, &count));
+    ck_assert(!sweeps_master(rec[1], 1, 24, &guid, &count)); /* too short */
+}
+END_TEST
+
+/* Counts as read from opensm with 5 switches: a light sweep each 10 s, then a cable pulled and back. */
+START_TEST(sweeps)
+{
+    struct sweeps s = {0};
+    static const unsigned light[] = {220, 221, 222, 223, 229, 230, 231};
+    ck_assert(sweeps_take(&s, 1, 219, 5));
+    ck_assert(sweeps_take(&s, 1, 219, 5)); /* what was under way at the first look may have ended since */
+    for (unsigned i = 0; i < sizeof(light) / sizeof(*light); i++)
+        ck_assert(!sweeps_take(&s, 1, light[i], 5));
+    ck_assert(sweeps_take(&s, 1, 317, 5));
+    ck_assert(sweeps_take(&s, 1, 384, 5));
+    ck_assert(sweeps_take(&s, 1, 391, 5)); /* and once after it */
+    ck_assert(!sweeps_take(&s, 1, 393, 5));
+    ck_assert(sweeps_take(&s, 2, 393, 5)); /* another master */
+    ck_assert(sweeps_take(&s, 2, 393, 5));
+    ck_assert(sweeps_take(&s, 2, 12, 5)); /* the same, started again */
+    ck_assert(sweeps_take(&s, 2, 12, 5));
+    ck_assert(!sweeps_take(&s, 2, 12, 5));
+}
+END_TEST
+
 /* Tables lead in a circle, out of a port without a cable, or have no port for the LID. */
 START_TEST(nowhere)
 {
@@ -336,6 +419,9 @@ int main(void)
     tcase_add_test(t, later_ones);
     tcase_add_test(t, cables_count);
     tcase_add_test(t, missing);
+    tcase_add_test(t, changes);
+    tcase_add_test(t, masters);
+    tcase_add_test(t, sweeps);
     tcase_add_test(t, nowhere);
     tcase_add_test(t, one_of_two);
     tcase_add_test(t, odd_records);

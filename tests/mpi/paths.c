@@ -1,16 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * paths WANTED [WINDOWS]: the throughput of pairs of ranks; the lower half of the ranks sends to the upper. Before the
- * clock starts, WINDOWS windows of large messages go (1500), or until each rank has opened WANTED subchannels beyond
- * those for small messages. Rank 0 prints "opened N rate MB/S latency US": the most subchannels that a rank has opened
- * beyond those, MB/s (10^6) of all pairs together by messages of 1 MiB, half a round trip of 8 bytes of the slowest
- * pair.
+ * paths WANTED [WINDOWS [COMMAND...]]: the throughput of pairs of ranks; the lower half of the ranks sends to the
+ * upper. Before the clock starts, WINDOWS windows of large messages go (1500), or until each rank has opened WANTED
+ * subchannels beyond those for small messages. Rank 0 prints "opened N rate MB/S latency US": the most subchannels that
+ * a rank has opened beyond those, MB/s (10^6) of all pairs together by messages of 1 MiB, half a round trip of 8 bytes
+ * of the slowest pair.
+ *
+ * Then rank 0 runs each COMMAND; $ENDED begins the names of the files that mark the end of a command. Until a COMMAND
+ * ends, and for a hundred windows after the end, the ranks go on with windows and small messages, whose contents are
+ * checked. "COMMAND: status S wrong W longest MS rate MB/S": the messages with wrong contents, and the longest
+ * operation of a rank, in ms; a window counts as an operation.
  */
 #include <mpi.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
-enum { LARGE = 1 << 20, DEPTH = 8, WINDOWS = 6, TRIPS = 200, PATIENCE = 1500 };
+enum { LARGE = 1 << 20, DEPTH = 8, WINDOWS = 6, TRIPS = 200, PATIENCE = 1500, AFTER = 100 };
 typedef unsigned long long count;
 
 static int rank, size, peer;
@@ -84,6 +93,81 @@ static count of_all(count mine, MPI_Op op)
     return all;
 }
 
+/*
+ * One window and one small message with numbers in them. Returns the number of wrong ones. *left: the number of rounds
+ * that are left, by the sender's word.
+ */
+static count marked(int round, int *left, double *longest)
+{
+    count wrong = 0;
+    double began = MPI_Wtime(), took;
+    int small[2] = {round, *left};
+
+    for (int i = 0; i < DEPTH; i++)
+        for (size_t k = 0; k < LARGE / sizeof(int); k += 1021)
+            ((int *)(buf + i * LARGE))[k] = rank < peer ? round + i : -1;
+    windows(1);
+    if (rank < peer)
+        MPI_Send(small, 2, MPI_INT, peer, 3, MPI_COMM_WORLD);
+    else
+        MPI_Recv(small, 2, MPI_INT, peer, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    took = MPI_Wtime() - began;
+    *longest = took > *longest ? took : *longest;
+    wrong += small[0] != round;
+    *left = small[1];
+    for (int i = 0; i < DEPTH; i++)
+        for (size_t k = 0; k < LARGE / sizeof(int); k += 1021)
+            wrong += ((int *)(buf + i * LARGE))[k] != round + i;
+    return wrong;
+}
+
+static pid_t start(const char *command)
+{
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        execl("/bin/sh", "sh", "-c", command, (char *)NULL);
+        _exit(127);
+    }
+    return pid;
+}
+
+/* True once rank 0's command has ended. Senders ask the file system: messages would wait for other pairs. */
+static bool has_ended(pid_t *pid, int *status, const char *file)
+{
+    if (rank)
+        return access(file, F_OK) == 0;
+    if (!*pid || waitpid(*pid, status, WNOHANG) != *pid)
+        return !*pid;
+    *pid = 0;
+    fclose(fopen(file, "w"));
+    return true;
+}
+
+/* All ranks go on until rank 0's command has ended, and a little longer. number: of the command. */
+static void during(const char *command, int number)
+{
+    pid_t pid = rank ? 0 : start(command);
+    int left = AFTER, status = 0, round = 0;
+    char file[4096];
+    count wrong = 0;
+    double longest = 0, of_any, stream;
+
+    snprintf(file, sizeof file, "%s.%d", getenv("ENDED") ? getenv("ENDED") : "/nowhere", number);
+    while (left) {
+        left -= rank < peer && has_ended(&pid, &status, file);
+        wrong += marked(++round, &left, &longest);
+    }
+    stream = seconds_for(windows, WINDOWS);
+    wrong = of_all(wrong, MPI_SUM);
+    MPI_Reduce(&longest, &of_any, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+    if (!rank) {
+        printf("%s: status %d wrong %llu longest %.3f rate %.0f\n", command, status, wrong, 1e3 * of_any,
+               1e-6 * LARGE * DEPTH * WINDOWS * (size / 2) / stream);
+        fflush(stdout);
+    }
+}
+
 int main(int argc, char **argv)
 {
     count wanted = argc > 1 ? strtoull(argv[1], NULL, 10) : 0, before;
@@ -108,6 +192,8 @@ int main(int argc, char **argv)
     if (!rank)
         printf("opened %llu rate %.0f latency %.4f\n", before, 1e-6 * LARGE * DEPTH * WINDOWS * (size / 2) / stream,
                1e6 * trip / (2 * TRIPS));
+    for (int i = 3; i < argc; i++)
+        during(argv[i], i);
     free(buf);
     MPI_T_finalize();
     MPI_Finalize();
