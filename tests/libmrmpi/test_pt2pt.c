@@ -996,6 +996,56 @@ START_TEST(busy_network)
 }
 END_TEST
 
+/* ---- many transfers that wait for credit ---- */
+
+enum { CROWD = 100 };
+static struct mr_rndv pushes[CROWD];
+
+/* The active transfers from the first on: all of them, each behind its predecessor. */
+static bool in_turn(const struct mr_rndv *first, int count)
+{
+    const struct mr_rndv *r = mr_rndvs.active;
+    int n = 0;
+
+    for (; r && r == &pushes[(first - pushes + n) % CROWD]; r = r->next)
+        n++;
+    return !r && n == count && mr_rndvs.active_last == &pushes[(first - pushes + n - 1) % CROWD];
+}
+
+static int polled_in_turn(int rank, int size)
+{
+    const struct mr_rndv *first;
+    int polls = 0, passed = 0;
+
+    for (int i = 0; i < CROWD; i++) {
+        pushes[i] = (struct mr_rndv){
+            .vc = mr_vc_get_peer(0), .state = MR_RNDV_PUSHING, .total = (size_t)1 << 30, .done = (size_t)1 << 29};
+        mr_rndv_activate(&pushes[i]);
+    }
+    for (; passed < CROWD && polls < CROWD; polls++) {
+        first = mr_rndvs.active;
+        EXPECT(mr_rndv_progress() == 0);
+        EXPECT(in_turn(mr_rndvs.active, CROWD));
+        passed += (int)((mr_rndvs.active - first + CROWD) % CROWD);
+    }
+    EXPECT(polls > 1 && passed >= CROWD); /* not all in one poll, and none is left out */
+    first = mr_rndvs.active;
+    for (int i = 10; i < CROWD; i++)
+        mr_rndv_deactivate(&pushes[(first - pushes + i) % CROWD]);
+    mr_rndv_progress();
+    EXPECT(in_turn(first, 10)); /* a few keep their order */
+    for (int i = 0; i < 10; i++)
+        mr_rndv_deactivate(&pushes[(first - pushes + i) % CROWD]);
+    EXPECT(!mr_rndvs.active);
+    return 0;
+}
+
+START_TEST(a_crowd_is_polled_in_turn)
+{
+    ck_assert_int_eq(fake_world_run(1, polled_in_turn), 0);
+}
+END_TEST
+
 int main(void)
 {
     TCase *c = tcase_create("pt2pt");
@@ -1022,5 +1072,6 @@ int main(void)
     tcase_add_test(c, mad_peer);
     tcase_add_test(c, many_ranks);
     tcase_add_test(c, busy_network);
+    tcase_add_test(c, a_crowd_is_polled_in_turn);
     return check_run(c, NULL);
 }

@@ -12,6 +12,7 @@
 
 #define PUSH_WINDOW 8  /* DATA packets under way */
 #define RTR_REST    4  /* additional RTRs of a peer before RTR is relied on again, after it did not come */
+#define POLL_MOST   64 /* transfers in one poll; the next poll goes on behind them */
 #define PIECES      16 /* of a large message, at least, unless they would be shorter than eager messages */
 
 /* ---- sender ------------------------------------------------------------------------------------------------------ */
@@ -469,18 +470,34 @@ void mr_rndv_peer_parts(struct mr_vc *vc)
             mr_rndv_in_vain(mr_rndvs.table[i]);
 }
 
+/* The transfers before r go behind all others. */
+static void rotate_active(struct mr_rndv *r)
+{
+    struct mr_rndv *first = mr_rndvs.active, *last = mr_rndvs.active_last;
+
+    last->next = first;
+    first->prev = last;
+    mr_rndvs.active = r;
+    mr_rndvs.active_last = r->prev;
+    r->prev->next = NULL;
+    r->prev = NULL;
+}
+
+/* With thousands of transfers in wait for room at one peer, a poll of all would cost more than the messages. */
 int mr_rndv_progress(void)
 {
     struct mr_rndv *r = mr_rndvs.active, *next;
     int n = 0;
 
-    for (; r; r = next) {
+    for (int polled = 0; r && polled < POLL_MOST; r = next, polled++) {
         next = r->next;
         if (r->state == MR_RNDV_PUSHING)
             n += push_some(r);
         else
             n += r->state == MR_RNDV_WRITING ? mr_node_copy_write_some(r) : mr_node_copy_progress(r);
     }
+    if (r && r->prev)
+        rotate_active(r);
     return n;
 }
 
