@@ -19,7 +19,8 @@
 enum {
     MAX_PIECES = 40, /* limit per rank */
     MAX_RANKS = 64,
-    ROOM = 1 << 20
+    ROOM = 1 << 20,
+    BUFFERS = 20
 };
 
 static int rank, size, round_;
@@ -200,8 +201,22 @@ static long in_memory(int nth, int block)
 
 /* ---- a round ----------------------------------------------------------------------------------------------------- */
 
+/* The end of what all write. */
+static long extent(void)
+{
+    long end = 0;
+
+    for (int r = 0; r < size; r++)
+        if (count[r] && place(r, start[r] + count[r] - 1) + etype_size > end)
+            end = place(r, start[r] + count[r] - 1) + etype_size;
+    return end;
+}
+
+/* A buffer of collective access has at least a part of the file: each time it is full all ranks exchange messages. */
 static MPI_Info draw_hints(void)
 {
+    unsigned least = (unsigned)(extent() / BUFFERS);
+
     static const char *const when[] = {"automatic", "enable", "disable"};
     MPI_Info info;
     char text[16];
@@ -210,7 +225,7 @@ static MPI_Info draw_hints(void)
     snprintf(text, sizeof(text), "%u", 1 + below(4));
     if (below(2))
         MPI_Info_set(info, "cb_nodes", text);
-    snprintf(text, sizeof(text), "%u", 1 + below(below(2) ? 200 : 100000));
+    snprintf(text, sizeof(text), "%u", least + 1 + below(below(2) ? 200 : 100000));
     if (below(2))
         MPI_Info_set(info, "cb_buffer_size", text);
     snprintf(text, sizeof(text), "%u", 1 + below(below(2) ? 100 : 10000));
