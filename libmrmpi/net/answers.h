@@ -11,13 +11,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define MR_ANSWERS_REST  64u /* copied answers after one was waited for, at first and at most */
-#define MR_ANSWERS_RESTS 4096u
+#include "libmrmpi/base/backoff.h"
+
+#define MR_ANSWERS_FIRST 64u /* copied answers after the first zero-copy answer whose end was waited for */
 
 struct mr_answers {
-    bool ended;           /* a zero-copy send has, since the last answer, */
-    uint32_t arrived;     /* the number of arrived packets then */
-    unsigned rest, rests; /* answers still to be copied; the number after the next wait */
+    bool ended;               /* a loan has, since the last answer, */
+    uint32_t arrived;         /* the number of arrived packets then */
+    struct mr_backoff copies; /* of zero-copy answers */
 };
 
 /* arrived: packets so far; the same in both functions */
@@ -32,17 +33,14 @@ static inline bool mr_answers_zsend(struct mr_answers *a, uint32_t arrived)
 {
     bool ended = a->ended;
 
-    if (a->rest) {
-        a->rest--;
+    if (mr_backoff_skips(&a->copies))
         return false;
-    }
     a->ended = false;
     if (ended && a->arrived != arrived)
-        a->rests = 0;
+        mr_backoff_succeeded(&a->copies);
     if (!ended || a->arrived != arrived)
         return true;
-    a->rests = !a->rests ? MR_ANSWERS_REST : a->rests < MR_ANSWERS_RESTS ? 2 * a->rests : MR_ANSWERS_RESTS;
-    a->rest = a->rests;
+    mr_backoff_failed(&a->copies, MR_ANSWERS_FIRST);
     return false;
 }
 

@@ -28,21 +28,21 @@ START_TEST(loans_that_are_waited_for_become_rare)
 {
     struct mr_answers a = {0};
     uint32_t arrived = 1;
-    unsigned rest = MR_ANSWERS_REST;
+    unsigned rest = MR_ANSWERS_FIRST;
 
     ck_assert(mr_answers_zsend(&a, arrived));
     for (unsigned i = 0; i < 20; i++) {
         mr_answers_ended(&a, ++arrived); /* completed meanwhile */
         ck_assert(!mr_answers_zsend(&a, arrived));
         ck_assert_uint_eq(copied(&a, &arrived), rest);
-        rest = rest < MR_ANSWERS_RESTS ? 2 * rest : rest;
+        rest = rest < MR_BACKOFF_MOST ? 2 * rest : rest;
     }
-    ck_assert_uint_eq(rest, MR_ANSWERS_RESTS);
+    ck_assert_uint_eq(rest, MR_BACKOFF_MOST);
     mr_answers_ended(&a, arrived);
     ck_assert(mr_answers_zsend(&a, ++arrived)); /* nobody waits any more */
     mr_answers_ended(&a, ++arrived);
     ck_assert(!mr_answers_zsend(&a, arrived));
-    ck_assert_uint_eq(copied(&a, &arrived), MR_ANSWERS_REST);
+    ck_assert_uint_eq(copied(&a, &arrived), MR_ANSWERS_FIRST);
 }
 END_TEST
 

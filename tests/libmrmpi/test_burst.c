@@ -414,7 +414,7 @@ START_TEST(receivers_that_refuse)
 
     /* reads at last: later buffers are read, too, after the longest rest */
     reads = true;
-    many(MR_BURST_RESTS / 64 + 32);
+    many(MR_BACKOFF_MOST / 64 + 32);
     ck_assert_uint_eq(send(64, 8 * KIB, 0, false), 64);
     mr_burst_taken(&b, false);
     ck_assert_uint_eq(send(64, 8 * KIB, 0, false), 0);

@@ -34,19 +34,19 @@ static unsigned read_from(struct mr_exchange *e)
 START_TEST(who_is_late_is_read_from)
 {
     struct mr_exchange e = {.open = 1};
-    unsigned rest = MR_EXCHANGE_REST;
+    unsigned rest = MR_EXCHANGE_FIRST;
 
     mr_exchange_landed(&e, MR_EXCHANGE_LATE_NS + LEN, LEN);
     ck_assert_uint_eq(read_from(&e), 0);
     for (unsigned i = 0; i < 20; i++) {
         mr_exchange_landed(&e, MR_EXCHANGE_LATE_NS + LEN + 1, LEN);
         ck_assert_uint_eq(read_from(&e), rest);
-        rest = rest < MR_EXCHANGE_RESTS ? rest * 2 : rest;
+        rest = rest < MR_BACKOFF_MOST ? rest * 2 : rest;
     }
-    ck_assert_uint_eq(rest, MR_EXCHANGE_RESTS);
+    ck_assert_uint_eq(rest, MR_BACKOFF_MOST);
     mr_exchange_landed(&e, 1000, LEN);
     mr_exchange_landed(&e, UINT64_MAX, LEN);
-    ck_assert_uint_eq(read_from(&e), MR_EXCHANGE_REST);
+    ck_assert_uint_eq(read_from(&e), MR_EXCHANGE_FIRST);
 }
 END_TEST
 

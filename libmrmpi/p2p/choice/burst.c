@@ -156,10 +156,8 @@ static bool is_offered(struct mr_burst *b, enum buffer is)
 {
     if (!is_bound(b))
         return false;
-    if (b->rest) {
-        b->rest--;
+    if (mr_backoff_skips(&b->eager))
         return false;
-    }
     if (!b->trusted && b->asked)
         return false;
     b->ready++;
@@ -271,12 +269,10 @@ void mr_burst_taken(struct mr_burst *b, bool read)
     b->trusted = read;
     b->asked = false;
     if (read) {
-        b->rests = MR_BURST_REST;
+        mr_backoff_succeeded(&b->eager);
         return;
     }
     mr_trial_spoil(&b->trials);
-    if (!b->rest) {
-        b->rest = b->rests < MR_BURST_REST ? MR_BURST_REST : b->rests;
-        b->rests = b->rest < MR_BURST_RESTS ? b->rest * 2 : b->rest;
-    }
+    if (!b->eager.left)
+        mr_backoff_failed(&b->eager, MR_BURST_FIRST);
 }

@@ -29,13 +29,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "libmrmpi/base/backoff.h"
 #include "libmrmpi/p2p/choice/trial.h"
 
 #define MR_BURST_LEAST    4096u       /* a shorter message is copied in less than the time of its offer */
 #define MR_BURST_BYTES    (64u << 10) /* copied, by both sides, in three round trips */
 #define MR_BURST_ZSEND_AT (24u << 10) /* copied in a round trip, the time of a zero-copy send */
-#define MR_BURST_REST     64u         /* messages without an offer after a refusal, at first and at most */
-#define MR_BURST_RESTS    4096u
+#define MR_BURST_FIRST    64u         /* messages without an offer after the first refusal */
 #define MR_BURST_WORTH                                                                                                 \
     (128u << 10)                      /* bytes from or into a buffer that are worth its registration, on a device, at  \
                                          least: as many as are copied in MR_BURST_REGISTER_NS, */
@@ -76,7 +76,7 @@ struct mr_burst {
     uint64_t now, before;       /* bytes of this burst, and of the last one, */
     uint64_t most, most_before; /* and the most open at a time */
     bool trusted, asked;        /* the last answer was a read; an offer is out that will tell */
-    unsigned rest, rests;       /* messages still sent eagerly; the number after the next refusal */
+    struct mr_backoff eager;    /* of offers */
     struct mr_burst_buffers sent, filled;
 
     struct mr_trials trials; /* eagerly, or read */

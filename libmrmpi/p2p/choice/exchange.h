@@ -19,15 +19,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "libmrmpi/base/backoff.h"
+
 #define MR_EXCHANGE_MOST    8u           /* transfers of a process, in both directions: with more they are read; */
 #define MR_EXCHANGE_SHARED  (128u << 10) /* and bytes of them, if the process is not alone on its host */
 #define MR_EXCHANGE_LATE_NS 20000u       /* from the answer until all is there, and a nanosecond for each byte; */
-#define MR_EXCHANGE_REST    16u          /* then so many messages are read, at first and at most */
-#define MR_EXCHANGE_RESTS   4096u
+#define MR_EXCHANGE_FIRST   16u          /* messages read after the first late write */
 
 struct mr_exchange {
-    unsigned open; /* large messages that were offered to the peer and are not over */
-    unsigned rest, rests;
+    unsigned open;           /* large messages that were offered to the peer and are not over */
+    struct mr_backoff reads; /* of writes by the peer */
 };
 
 /*
@@ -38,21 +39,16 @@ static inline bool mr_exchange_writes(struct mr_exchange *e, size_t len, unsigne
 {
     if (!e->open || under_way > MR_EXCHANGE_MOST || (shared && len * under_way > MR_EXCHANGE_SHARED))
         return false;
-    if (!e->rest)
-        return true;
-    e->rest--;
-    return false;
+    return !mr_backoff_skips(&e->reads);
 }
 
 /* A message of len bytes written by the peer is there, took_ns after the peer was told to write. */
 static inline void mr_exchange_landed(struct mr_exchange *e, uint64_t took_ns, size_t len)
 {
-    if (took_ns <= MR_EXCHANGE_LATE_NS + len) {
-        e->rests = 0;
-        return;
-    }
-    e->rests = !e->rests ? MR_EXCHANGE_REST : e->rests < MR_EXCHANGE_RESTS ? 2 * e->rests : MR_EXCHANGE_RESTS;
-    e->rest = e->rests;
+    if (took_ns <= MR_EXCHANGE_LATE_NS + len)
+        mr_backoff_succeeded(&e->reads);
+    else
+        mr_backoff_failed(&e->reads, MR_EXCHANGE_FIRST);
 }
 
 #endif
