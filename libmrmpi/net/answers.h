@@ -16,7 +16,7 @@
 #define MR_ANSWERS_FIRST 64u /* copied answers after the first zero-copy answer whose end was waited for */
 
 struct mr_answers {
-    bool ended;               /* a loan has, since the last answer, */
+    bool ended;               /* a zero-copy send has, since the last answer, */
     uint32_t arrived;         /* the number of arrived packets then */
     struct mr_backoff copies; /* of zero-copy answers */
 };

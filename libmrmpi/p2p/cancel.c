@@ -71,10 +71,11 @@ void mr_cancel_done(struct mr_vc *vc, const struct mr_hdr *hdr)
 {
     struct mr_rndv *r = mr_rndv_find(vc, hdr->sreq);
 
-    if (!r || r->req->kind != MR_REQ_SEND || !r->cancelling || (r->state != MR_RNDV_OFFERED && r->state != MR_RNDV_ACK))
+    if (!r || r->req->kind != MR_REQ_SEND || !r->offer.cancelling ||
+        (r->state != MR_RNDV_OFFERED && r->state != MR_RNDV_ACK))
         return;
-    r->req->status.cancelled = !r->vain;
-    mr_rndv_finish(r, r->vain ? MR_ERR_PROC_FAILED : MR_SUCCESS);
+    r->req->status.cancelled = !r->offer.vain;
+    mr_rndv_finish(r, r->offer.vain ? MR_ERR_PROC_FAILED : MR_SUCCESS);
 }
 
 /* ---- receiver ---------------------------------------------------------------------------------------------------- */

@@ -85,16 +85,16 @@ bool mr_bounce_offer(struct mr_rndv *r, size_t tail, struct mr_remote *out)
     out->len = tail;
     b->used += (uint32_t)tail;
     b->tails++;
-    s->bounce = r->bounce = b;
+    s->bounce = r->offer.bounce = b;
     mr_stat_add(MR_STAT_TAILS_COPIED, 1);
     return true;
 }
 
 void mr_bounce_release(struct mr_rndv *r)
 {
-    struct mr_bounce *b = r->bounce;
+    struct mr_bounce *b = r->offer.bounce;
 
-    r->bounce = NULL;
+    r->offer.bounce = NULL;
     if (--b->tails)
         return;
     b->used = 0;
@@ -106,7 +106,7 @@ void mr_bounce_front(struct mr_rndv *r)
 {
     struct mr_request *req = r->req;
 
-    if (r->state != MR_RNDV_OFFERED || !r->bounce)
+    if (r->state != MR_RNDV_OFFERED || !r->offer.bounce)
         return;
     r->state = MR_RNDV_BOUNCE;
     mr_vc_withdraw(r->region);

@@ -35,10 +35,10 @@ static void note_refusal(void)
 /* All bytes are here. A sender whose memory was open for reading waits for the report. */
 static void received(struct mr_rndv *r)
 {
-    int err = r->shared ? mr_rndv_tell(r, MR_PKT_FIN, 0, NULL, 0) : 0;
+    int err = r->copy.shared ? mr_rndv_tell(r, MR_PKT_FIN, 0, NULL, 0) : 0;
 
-    if (r->timed)
-        mr_copy_mode_ended(&mr_rndvs.near.modes, &r->mode, mr_clock_ns());
+    if (r->copy.timed)
+        mr_copy_mode_ended(&mr_rndvs.near.modes, &r->copy.choice, mr_clock_ns());
     mr_rndv_finish(r, err ? MR_ERR_PROC_FAILED : MR_SUCCESS);
 }
 
@@ -51,7 +51,7 @@ void mr_node_copy_data(struct mr_rndv *r, const struct mr_hdr *hdr, const void *
     if ((r->state != MR_RNDV_DRAINING && r->state != MR_RNDV_SPLIT_OPEN) || hdr->len != r->done || !len ||
         r->done >= r->total || len > r->total - r->done)
         return;
-    wanted = len < r->tail - r->done ? len : r->tail - r->done;
+    wanted = len < r->copy.tail - r->done ? len : r->copy.tail - r->done;
     if (req->type->contiguous)
         mr_copy_in((char *)mr_data_at(req->recv_buf, req->type) + r->done, payload, wanted);
     else
@@ -59,7 +59,7 @@ void mr_node_copy_data(struct mr_rndv *r, const struct mr_hdr *hdr, const void *
     r->done += len;
     if (s)
         s->data_seen++;
-    if (r->done >= r->tail) {
+    if (r->done >= r->copy.tail) {
         received(r);
     } else if (r->done - r->told >= 2 * len) {
         r->told = r->done;
@@ -99,7 +99,7 @@ static void get_some(struct mr_rndv *r)
     if (err == -EPERM) {
         note_refusal();
         mr_rndv_deactivate(r);
-        r->timed = false;
+        r->copy.timed = false;
         mr_rndv_ask(r, MR_RNDV_DRAINING);
         return;
     }
@@ -110,24 +110,24 @@ static void get_some(struct mr_rndv *r)
     r->done += len;
     if (r->done < r->total)
         return;
-    r->shared = true;
+    r->copy.shared = true;
     received(r);
 }
 
 /* The sender has left the rest to this receiver, which cannot read it. */
 static void ask_for_rest(struct mr_rndv *r)
 {
-    r->shared = false; /* required by the header */
+    r->copy.shared = false; /* required by the header */
     if (mr_rndv_tell(r, MR_PKT_GO, r->total, NULL, 0))
         mr_rndv_finish(r, MR_ERR_PROC_FAILED);
     else
-        r->shared = true; /* the back may be here: a sender that waits for CREDIT to push it gets FIN */
+        r->copy.shared = true; /* the back may be here: a sender that waits for CREDIT to push it gets FIN */
 }
 
 void mr_node_copy_left(struct mr_rndv *r)
 {
-    r->left = true;
-    if (r->state == MR_RNDV_DRAINING && r->shared)
+    r->copy.left = true;
+    if (r->state == MR_RNDV_DRAINING && r->copy.shared)
         ask_for_rest(r);
 }
 
@@ -140,33 +140,33 @@ static bool sender_is_silent(struct mr_rndv *r)
     const struct mr_stream *s = mr_flow_of(r->vc)->stream;
     uint64_t now;
 
-    if (r->left)
+    if (r->copy.left)
         return true;
-    if (r->data_seen != s->data_seen) {
-        r->data_seen = s->data_seen;
-        r->silent_ns = 0;
+    if (r->copy.data_seen != s->data_seen) {
+        r->copy.data_seen = s->data_seen;
+        r->copy.silent_ns = 0;
         return false;
     }
     now = mr_clock_ns();
-    if (!r->silent_ns)
-        r->silent_ns = now;
-    return now - r->silent_ns >= SILENCE_NS;
+    if (!r->copy.silent_ns)
+        r->copy.silent_ns = now;
+    return now - r->copy.silent_ns >= SILENCE_NS;
 }
 
 /* The sender has been asked to push. While it does not, read the back of the message. */
 static int copy_chunks(struct mr_rndv *r)
 {
-    size_t len = r->tail - r->done < SPLIT_CHUNK ? r->tail - r->done : SPLIT_CHUNK;
+    size_t len = r->copy.tail - r->done < SPLIT_CHUNK ? r->copy.tail - r->done : SPLIT_CHUNK;
     int err;
 
     if (!sender_is_silent(r))
         return 0;
-    err = get_range(r, r->tail - len, len);
+    err = get_range(r, r->copy.tail - len, len);
     if (err == -EPERM) {
         note_refusal();
         mr_rndv_deactivate(r);
         r->state = MR_RNDV_DRAINING;
-        if (r->left) /* otherwise the sender pushes anyway, or reports that it does not */
+        if (r->copy.left) /* otherwise the sender pushes anyway, or reports that it does not */
             ask_for_rest(r);
         return 1;
     }
@@ -174,8 +174,8 @@ static int copy_chunks(struct mr_rndv *r)
         get_failed(r, err);
         return 1;
     }
-    r->tail -= len;
-    if (r->done >= r->tail)
+    r->copy.tail -= len;
+    if (r->done >= r->copy.tail)
         received(r);
     return 1;
 }
@@ -184,48 +184,48 @@ static int copy_chunks(struct mr_rndv *r)
 
 static uint32_t num_chunks(const struct mr_rndv *r)
 {
-    return (uint32_t)((r->total + r->chunk - 1) / r->chunk);
+    return (uint32_t)((r->total + r->copy.chunk - 1) / r->copy.chunk);
 }
 
 /* The place and length of the chunk. */
 static struct mr_vc_part chunk_at(const struct mr_rndv *r, uint32_t i)
 {
-    size_t at = (size_t)i * r->chunk, left = r->total - at;
+    size_t at = (size_t)i * r->copy.chunk, left = r->total - at;
 
-    return (struct mr_vc_part){.at = at, .len = left < r->chunk ? left : r->chunk};
+    return (struct mr_vc_part){.at = at, .len = left < r->copy.chunk ? left : r->copy.chunk};
 }
 
 /* The sender will not write. It has left its claimed chunks to us. */
 void mr_node_copy_refused(struct mr_rndv *r)
 {
-    r->timed = false;
+    r->copy.timed = false;
     mr_copy_mode_refuse(&mr_rndvs.near.modes, MR_COPY_SPLIT);
 }
 
 static int halve_some(struct mr_rndv *r)
 {
-    int64_t i = r->error ? -1 : mr_claim_take(r->claim, r->ticket, num_chunks(r), false);
+    int64_t i = r->read.error ? -1 : mr_claim_take(r->copy.claim, r->copy.ticket, num_chunks(r), false);
     struct mr_vc_part part;
 
     if (i >= 0) {
         part = chunk_at(r, (uint32_t)i);
-        r->error = get_range(r, part.at, part.len);
-        if (r->error)
-            mr_claim_close(r->claim);
+        r->read.error = get_range(r, part.at, part.len);
+        if (r->read.error)
+            mr_claim_close(r->copy.claim);
         return 1;
     }
-    if (!(r->error ? mr_claim_is_quiet : mr_claim_over)(r->claim))
+    if (!(r->read.error ? mr_claim_is_quiet : mr_claim_over)(r->copy.claim))
         return 0; /* the sender is writing */
-    if (!r->error) {
+    if (!r->read.error) {
         received(r);
-    } else if (r->error == -EPERM) {
+    } else if (r->read.error == -EPERM) {
         note_refusal();
         mr_rndv_deactivate(r);
-        r->timed = false;
-        r->error = 0;
+        r->copy.timed = false;
+        r->read.error = 0;
         mr_rndv_ask(r, MR_RNDV_DRAINING);
     } else {
-        get_failed(r, r->error);
+        get_failed(r, r->read.error);
     }
     return 1;
 }
@@ -248,15 +248,15 @@ static bool halve(struct mr_rndv *r)
     if (!claims || r->total / chunk >= MR_CLAIM_CHUNKS ||
         mr_vc_advertise(r->vc, mr_data_at(r->req->recv_buf, r->req->type), r->total, MR_VC_GET, &r->region, &here))
         return false;
-    mr_rndvs.near.claims |= r->claim_bit = 1u << which;
-    r->claim = &claims->of[which];
-    r->ticket = ++mr_rndvs.near.ticket;
-    r->chunk = chunk;
-    r->shared = true;
+    mr_rndvs.near.claims |= r->copy.claim_bit = 1u << which;
+    r->copy.claim = &claims->of[which];
+    r->copy.ticket = ++mr_rndvs.near.ticket;
+    r->copy.chunk = chunk;
+    r->copy.shared = true;
     r->state = MR_RNDV_SPLITTING;
-    mr_claim_open(r->claim, r->ticket, num_chunks(r));
+    mr_claim_open(r->copy.claim, r->copy.ticket, num_chunks(r));
     split = (struct mr_split_copy){
-        .addr = here.addr, .pid = here.pid, .chunk = r->chunk, .claim = (uint16_t)which, .ticket = r->ticket};
+        .addr = here.addr, .pid = here.pid, .chunk = r->copy.chunk, .claim = (uint16_t)which, .ticket = r->copy.ticket};
     if (mr_rndv_tell(r, MR_PKT_GO, r->total, &split, sizeof(split)))
         mr_rndv_finish(r, MR_ERR_PROC_FAILED);
     else
@@ -296,10 +296,10 @@ static enum mr_copy_mode follow_copy_mode(struct mr_rndv *r)
 
 static enum mr_copy_mode choose_copy_mode(struct mr_rndv *r, enum mr_copy_load load)
 {
-    enum mr_copy_mode mode = mr_copy_mode_choose(&mr_rndvs.near.modes, &r->mode, r->total, load);
+    enum mr_copy_mode mode = mr_copy_mode_choose(&mr_rndvs.near.modes, &r->copy.choice, r->total, load);
     struct mr_claims *ours = claims_of(r->vc, true);
 
-    r->timed = true;
+    r->copy.timed = true;
     if (load == MR_LOAD_BOTH && ours)
         __atomic_store_n(&ours->mode[mr_copy_mode_size(r->total)], mode, __ATOMIC_RELAXED);
     return mode;
@@ -328,21 +328,21 @@ static bool may_start(struct mr_rndv *r, const struct mr_stream *s)
 {
     if (s->started >= AT_ONCE)
         return false;
-    if (!r->chosen)
-        r->mode.mode = copy_mode_of(r, s);
-    r->chosen = true;
-    return !s->started || r->mode.mode == s->mode;
+    if (!r->copy.chosen)
+        r->copy.choice.mode = copy_mode_of(r, s);
+    r->copy.chosen = true;
+    return !s->started || r->copy.choice.mode == s->mode;
 }
 
 static void start_copy(struct mr_rndv *r, struct mr_stream *s)
 {
-    s->mode = r->mode.mode;
+    s->mode = r->copy.choice.mode;
     s->started++;
-    r->started = true;
+    r->copy.started = true;
     r->state = MR_RNDV_GETTING;
     mr_rndv_activate(r);
-    if (r->timed)
-        r->mode.begin_ns = mr_clock_ns();
+    if (r->copy.timed)
+        r->copy.choice.begin_ns = mr_clock_ns();
     if (reads_refused()) /* meanwhile */
         mr_rndv_ask(r, MR_RNDV_DRAINING);
     else if (s->mode == MR_COPY_PUSH)
@@ -358,7 +358,7 @@ bool mr_node_copy_begin(struct mr_rndv *r, const struct mr_hdr *hdr, const void 
     if (!(hdr->flags & MR_FLAG_GET) || len != sizeof(r->remote) || reads_refused() || !s)
         return false;
     memcpy(&r->remote, payload, len);
-    r->near = true;
+    r->copy.counted = true;
     mr_rndvs.near.receives++;
     if (!s->queued && may_start(r, s))
         start_copy(r, s);
@@ -416,11 +416,11 @@ void mr_node_copy_write(struct mr_rndv *r, const struct mr_split_copy *split)
 
     if (!claims || split->claim >= MR_CLAIMS || split->chunk < MR_CLAIM_LEAST || split->chunk > MR_CLAIM_MOST)
         return; /* never sent by a rank of this library */
-    r->claim = &claims->of[split->claim];
-    r->ticket = split->ticket;
-    r->chunk = split->chunk;
+    r->copy.claim = &claims->of[split->claim];
+    r->copy.ticket = split->ticket;
+    r->copy.chunk = split->chunk;
     r->remote = (struct mr_remote){.addr = split->addr, .pid = split->pid, .len = r->total};
-    r->shared = true;
+    r->copy.shared = true;
     r->state = MR_RNDV_WRITING;
     mr_rndv_activate(r);
     mr_node_copy_write_some(r);
@@ -439,7 +439,7 @@ static int stop_at_end(struct mr_rndv *r)
 /* The receiver must do without us, and may request packets then. */
 static void stop_writing(struct mr_rndv *r, int err)
 {
-    mr_claim_return(r->claim);
+    mr_claim_return(r->copy.claim);
     mr_copy_mode_refuse(&mr_rndvs.near.modes, MR_COPY_SPLIT);
     mr_rndv_deactivate(r);
     r->state = MR_RNDV_OFFERED;
@@ -449,7 +449,7 @@ static void stop_writing(struct mr_rndv *r, int err)
 
 int mr_node_copy_write_some(struct mr_rndv *r)
 {
-    int64_t i = mr_claim_take(r->claim, r->ticket, num_chunks(r), true);
+    int64_t i = mr_claim_take(r->copy.claim, r->copy.ticket, num_chunks(r), true);
     struct mr_vc_move move = {.done = wrote};
     struct mr_remote to = r->remote;
     struct mr_vc_part part;
@@ -465,6 +465,6 @@ int mr_node_copy_write_some(struct mr_rndv *r)
         stop_writing(r, err);
         return 1;
     }
-    mr_claim_wrote(r->claim);
-    return mr_claim_over(r->claim) ? stop_at_end(r) : 1;
+    mr_claim_wrote(r->copy.claim);
+    return mr_claim_over(r->copy.claim) ? stop_at_end(r) : 1;
 }

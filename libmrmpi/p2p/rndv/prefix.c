@@ -70,12 +70,12 @@ unsigned mr_prefix_divide(struct mr_rndv *r, const struct mr_remote *remote, str
     if (!s || !rate)
         return 0;
     if (r->req->nth) {
-        r->prefix = (uint32_t)plan_prefix(r, prefix_before_rtr(r, rate));
+        r->prefix.len = (uint32_t)plan_prefix(r, prefix_before_rtr(r, rate));
         return 0;
     }
     plan = mr_batch_begin(&s->batch, r->total, rate, whole, mr_rndvs.large_received);
-    r->counted = true;
-    r->prefix = (uint32_t)plan_prefix(r, plan.prefix);
+    r->offer.counted = true;
+    r->prefix.len = (uint32_t)plan_prefix(r, plan.prefix);
     return plan.tail && mr_bounce_offer(r, plan.tail, tail);
 }
 
@@ -86,12 +86,12 @@ int mr_prefix_send(struct mr_rndv *r)
     size_t most = mr_vc_part_max(r->vc);
     bool zsends = r->vc->zsends;
 
-    mr_credit_spend(&mr_flow_of(r->vc)->credit, r->prefix);
+    mr_credit_spend(&mr_flow_of(r->vc)->credit, r->prefix.len);
     mr_stat_add(MR_STAT_HEADS_SENT, 1);
-    for (size_t len; hdr.len < r->prefix; hdr.len += len) {
+    for (size_t len; hdr.len < r->prefix.len; hdr.len += len) {
         int err;
 
-        len = r->prefix - hdr.len < most ? r->prefix - hdr.len : most;
+        len = r->prefix.len - hdr.len < most ? r->prefix.len - hdr.len : most;
         err =
             zsends ? mr_zsend(r->req, r->vc, &hdr, from + hdr.len, len) : mr_vc_send(r->vc, &hdr, from + hdr.len, len);
         if (err)
@@ -158,7 +158,7 @@ size_t mr_prefix_meet(struct mr_rndv *r, const struct mr_hdr *hdr)
 {
     struct mr_stream *s = mr_flow_of(r->vc)->stream;
 
-    r->prefix = r->prefix_left = (uint32_t)hdr->rreq;
+    r->prefix.len = r->prefix.left = (uint32_t)hdr->rreq;
     mr_flow_consume(r->vc, hdr->rreq);
     if (s->hdr != hdr)
         return hdr->rreq;

@@ -16,27 +16,27 @@ enum { FRONT, TAIL };
 /* Over when all requested reads have ended, and the prefix is there. A channel that cannot read has lost the peer. */
 static void settle_reads(struct mr_rndv *r)
 {
-    bool reads = r->read[FRONT].open || r->read[TAIL].open;
+    bool reads = r->read.part[FRONT].open || r->read.part[TAIL].open;
     int err;
 
-    if (reads || (r->prefix_left && !r->error)) {
-        if (r->owes_front && !r->read[FRONT].open && !r->error) {
-            r->owes_front = false;
-            r->said_front = true;
+    if (reads || (r->prefix.left && !r->read.error)) {
+        if (r->read.owes_front && !r->read.part[FRONT].open && !r->read.error) {
+            r->read.owes_front = false;
+            r->read.said_front = true;
             mr_rndv_tell(r, MR_PKT_FRONT, 0, NULL, 0); /* if that fails the sender waits for FIN */
         }
         return;
     }
-    if (r->error == -ENOKEY && !r->said_front) {
+    if (r->read.error == -ENOKEY && !r->read.said_front) {
         mr_log(MR_LOG_INFO, "no rail with a key for a message of rank %d is left: its %llu bytes come in packets",
                mr_vc_world_rank(r->vc), (unsigned long long)r->total);
-        r->error = 0;
-        r->owes_front = false;
+        r->read.error = 0;
+        r->read.owes_front = false;
         mr_rndv_ask(r, MR_RNDV_DRAINING);
         return;
     }
-    err = mr_rndv_tell(r, MR_PKT_FIN, (uint64_t)-r->error, NULL, 0);
-    mr_rndv_finish(r, err || r->error ? MR_ERR_PROC_FAILED : MR_SUCCESS);
+    err = mr_rndv_tell(r, MR_PKT_FIN, (uint64_t)-r->read.error, NULL, 0);
+    mr_rndv_finish(r, err || r->read.error ? MR_ERR_PROC_FAILED : MR_SUCCESS);
 }
 
 void mr_read_done(void *cookie, int error)
@@ -47,7 +47,7 @@ void mr_read_done(void *cookie, int error)
         return;
     read->open = false;
     if (error)
-        read->of->error = error;
+        read->of->read.error = error;
     settle_reads(read->of);
 }
 
@@ -61,16 +61,16 @@ bool mr_read_begin(struct mr_rndv *r, const struct mr_hdr *hdr, const void *payl
         !r->total || !(mr_vc_caps(r->vc, r->total) & MR_VC_READ))
         return false;
     memcpy(src, payload, len);
-    if (r->prefix > hdr->len || src[0].len < r->prefix || src[1].len > hdr->len - r->prefix)
+    if (r->prefix.len > hdr->len || src[0].len < r->prefix.len || src[1].len > hdr->len - r->prefix.len)
         return false;
     front -= src[1].len;
-    src[0].addr += r->prefix;
-    src[0].len -= r->prefix;
+    src[0].addr += r->prefix.len;
+    src[0].len -= r->prefix.len;
     r->state = MR_RNDV_READING;
-    r->owes_front = len == sizeof(src);
+    r->read.owes_front = len == sizeof(src);
     for (int which = FRONT; which <= TAIL; which++) {
-        struct mr_read *read = &r->read[which];
-        uint64_t at = which == FRONT ? r->prefix : front, end = which == FRONT ? front : hdr->len;
+        struct mr_read *read = &r->read.part[which];
+        uint64_t at = which == FRONT ? r->prefix.len : front, end = which == FRONT ? front : hdr->len;
 
         end = end < r->total ? end : r->total;
         if (at >= end)
@@ -80,9 +80,9 @@ bool mr_read_begin(struct mr_rndv *r, const struct mr_hdr *hdr, const void *payl
                                   (struct mr_vc_part){.at = at, .len = end - at}, &src[which], read);
         if (read->open)
             continue;
-        if (which == FRONT || !r->read[FRONT].open)
+        if (which == FRONT || !r->read.part[FRONT].open)
             return false;
-        r->error = -EIO;
+        r->read.error = -EIO;
     }
     settle_reads(r);
     return true;
@@ -93,8 +93,8 @@ void mr_read_prefix(struct mr_rndv *r, size_t at, const void *payload, size_t le
     struct mr_request *req = r->req;
     size_t room = at < r->total ? r->total - at : 0, wanted = len < room ? len : room;
 
-    r->prefix_left -= (uint32_t)len;
-    if (r->state == MR_RNDV_LANDING && !r->met_rtr) /* all is written */
+    r->prefix.left -= (uint32_t)len;
+    if (r->state == MR_RNDV_LANDING && !r->rtr.met) /* all is written */
         return;
     if (req->type->contiguous)
         mr_copy_in((char *)mr_data_at(req->recv_buf, req->type) + at, payload, wanted);
@@ -102,8 +102,8 @@ void mr_read_prefix(struct mr_rndv *r, size_t at, const void *payload, size_t le
         mr_type_unpack(req->recv_buf, req->count, req->type, at, payload, wanted);
     if (r->state == MR_RNDV_READING)
         settle_reads(r);
-    else if (r->state == MR_RNDV_LANDING && r->landed && !r->prefix_left)
+    else if (r->state == MR_RNDV_LANDING && r->rtr.landed && !r->prefix.left)
         mr_rndv_finish(r, MR_SUCCESS);
-    else if (r->state == MR_RNDV_DRAINING && !r->prefix_left && r->total <= r->prefix)
+    else if (r->state == MR_RNDV_DRAINING && !r->prefix.left && r->total <= r->prefix.len)
         mr_rndv_finish(r, MR_SUCCESS);
 }

@@ -36,7 +36,7 @@ static void count_open(struct mr_rndv *r)
     if (!s)
         return;
     s->exchange.open++;
-    r->crosses = true;
+    r->offer.crosses = true;
 }
 
 /* Writes to where the receiver wants it, from a byte on. */
@@ -75,7 +75,7 @@ static int write_now(struct mr_rndv *r, struct mr_hdr *hdr, uint64_t rreq)
 /* Whether the message can be written: all of it, from the program's memory. */
 static bool heeds_rtr(const struct mr_rndv *r)
 {
-    return r->req->nth && !r->bounce && mr_stream_of(r->vc);
+    return r->req->nth && !r->offer.bounce && mr_stream_of(r->vc);
 }
 
 enum mr_err mr_rndv_offer(struct mr_request *req, struct mr_vc *vc, struct mr_hdr *hdr, bool in_place)
@@ -101,14 +101,14 @@ enum mr_err mr_rndv_offer(struct mr_request *req, struct mr_vc *vc, struct mr_hd
     if (hdr->flags & (MR_FLAG_GET | MR_FLAG_READ))
         num = 1;
     if (hdr->flags & MR_FLAG_GET) {
-        r->near = true;
+        r->copy.counted = true;
         mr_rndvs.near.sends++;
     }
     if (hdr->flags & MR_FLAG_READ) {
         num += mr_prefix_divide(r, &remote[0], &remote[1]);
         count_open(r);
     }
-    hdr->rreq = r->prefix;
+    hdr->rreq = r->prefix.len;
     if (caps & MR_VC_PUT)
         hdr->flags |= MR_FLAG_PUT;
     if (caps & MR_VC_DATAGRAMS)
@@ -119,7 +119,7 @@ enum mr_err mr_rndv_offer(struct mr_request *req, struct mr_vc *vc, struct mr_hd
     }
     mr_stat_add(MR_STAT_NO_CREDIT, !in_place && hdr->len <= mr_vc_eager_most(vc));
     err = mr_vc_send(vc, hdr, remote, num * sizeof(remote[0]));
-    if (!err && r->prefix)
+    if (!err && r->prefix.len)
         err = mr_prefix_send(r);
 sent:
     if (!err)
@@ -160,7 +160,7 @@ static size_t data_piece(const struct mr_rndv *r)
  */
 static int leave_rest(struct mr_rndv *r)
 {
-    r->left = true;
+    r->copy.left = true;
     r->state = MR_RNDV_PUSHED;
     mr_rndv_deactivate(r);
     if (mr_rndv_tell(r, MR_PKT_LEFT, 0, NULL, 0))
@@ -173,7 +173,7 @@ static int push_some(struct mr_rndv *r)
     size_t piece = data_piece(r);
     int n = 0;
 
-    if (r->shared && r->req->refs == 1)
+    if (r->copy.shared && r->req->refs == 1)
         return leave_rest(r);
     while (r->done < r->total && r->done - r->told < PUSH_WINDOW * piece &&
            !(mr_channel_waiting && mr_vc_waiting(r->vc))) {
@@ -188,7 +188,7 @@ static int push_some(struct mr_rndv *r)
     }
     if (r->done < r->total)
         return n;
-    if (r->shared) { /* the receiver may be reading the buffer still */
+    if (r->copy.shared) { /* the receiver may be reading the buffer still */
         r->state = MR_RNDV_PUSHED;
         mr_rndv_deactivate(r);
     } else {
@@ -200,7 +200,7 @@ static int push_some(struct mr_rndv *r)
 /* The receiver cannot read the rest left to it: until it has the rest, it does not report the message as received. */
 static void resume(struct mr_rndv *r)
 {
-    r->left = r->shared = false;
+    r->copy.left = r->copy.shared = false;
     r->state = MR_RNDV_PUSHING;
     mr_rndv_activate(r);
 }
@@ -209,25 +209,25 @@ static void on_go(struct mr_rndv *r, const struct mr_hdr *hdr, const void *paylo
 {
     struct mr_split_copy split;
 
-    if (r->left && !(hdr->flags & MR_FLAG_GET)) {
+    if (r->copy.left && !(hdr->flags & MR_FLAG_GET)) {
         resume(r);
         return;
     }
-    if ((r->state != MR_RNDV_OFFERED && !(r->claim && len == 0)) || hdr->len > r->total)
+    if ((r->state != MR_RNDV_OFFERED && !(r->copy.claim && len == 0)) || hdr->len > r->total)
         return;
     mr_rndv_deactivate(r); /* the receiver cannot do its half */
-    r->claim = NULL;
+    r->copy.claim = NULL;
     r->peer_id = hdr->rreq;
     r->total = hdr->len;
-    if (r->awaits_rtr && r->req->crowded)
+    if (r->rtr.awaited && r->req->crowded)
         mr_stream_of(r->vc)->announces = -RTR_REST;
-    if (len == sizeof(split) && r->near) {
+    if (len == sizeof(split) && r->copy.counted) {
         memcpy(&split, payload, len);
         mr_node_copy_write(r, &split);
         return;
     }
-    r->done = r->told = r->prefix;
-    r->shared = hdr->flags & MR_FLAG_GET;
+    r->done = r->told = r->prefix.len;
+    r->copy.shared = hdr->flags & MR_FLAG_GET;
     r->state = MR_RNDV_PUSHING;
     if (r->region && r->req->in_burst)
         mr_burst_taken(&mr_pt2pt.burst, false);
@@ -310,7 +310,7 @@ static bool write_back(struct mr_rndv *r, const struct mr_hdr *hdr, const void *
     struct mr_remote src;
 
     if (!s || !s->exchange.open || mr_rndvs.reads_if != MR_VC_READ_FIRST || !(hdr->flags & MR_FLAG_PUT) ||
-        len != sizeof(src) || r->prefix || hdr->len <= mr_vc_eager_most(r->vc) || !r->req->type->contiguous ||
+        len != sizeof(src) || r->prefix.len || hdr->len <= mr_vc_eager_most(r->vc) || !r->req->type->contiguous ||
         !r->total || (mr_vc_caps(r->vc, r->total) & caps) != caps)
         return false;
     memcpy(&src, payload, sizeof(src));
@@ -379,8 +379,8 @@ void mr_rndv_put_landed(int world_rank, uint64_t rreq, int error)
 
     if (!r || r->state != MR_RNDV_LANDING)
         return;
-    r->landed = true;
-    if ((r->announced || (r->met_rtr && r->prefix_left)) && !error)
+    r->rtr.landed = true;
+    if ((r->rtr.announced || (r->rtr.met && r->prefix.left)) && !error)
         return;
     if (r->told_ns)
         mr_exchange_landed(&mr_flow_of(vc)->stream->exchange, mr_clock_ns() - r->told_ns, r->total);
@@ -418,7 +418,7 @@ void mr_rndv_packet(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payl
         mr_node_copy_left(r);
         break;
     case MR_PKT_CREDIT:
-        if ((r->state == MR_RNDV_PUSHING || r->left) && hdr->len <= r->done && hdr->len > r->told)
+        if ((r->state == MR_RNDV_PUSHING || r->copy.left) && hdr->len <= r->done && hdr->len > r->told)
             r->told = hdr->len; /* counts also if the rest is asked for later */
         break;
     case MR_PKT_FIN:
@@ -445,9 +445,9 @@ void mr_rndv_ask_back(struct mr_rndv *r)
 {
     struct mr_hdr hdr = mr_rndv_header(r, MR_PKT_CANCEL, 0);
 
-    if ((r->state != MR_RNDV_OFFERED && r->state != MR_RNDV_ACK) || r->cancelling)
+    if ((r->state != MR_RNDV_OFFERED && r->state != MR_RNDV_ACK) || r->offer.cancelling)
         return;
-    r->cancelling = true;
+    r->offer.cancelling = true;
     hdr.rank = r->req->comm->rank;
     hdr.tag = r->req->tag;
     hdr.ctx = r->req->ctx;
@@ -458,7 +458,7 @@ void mr_rndv_in_vain(struct mr_rndv *r)
 {
     if (r->req->ctx == MR_CTX_FINALIZE)
         return;
-    r->vain = true;
+    r->offer.vain = true;
     mr_rndv_ask_back(r);
 }
 

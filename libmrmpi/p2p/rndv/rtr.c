@@ -91,7 +91,7 @@ void mr_rtr_announce(struct mr_request *req, size_t all)
         return;
     }
     mr_vc_expect(r->region, mr_rndv_id(r));
-    r->announced = true;
+    r->rtr.announced = true;
     hdr = header_of(r, MR_PKT_RTR);
     if (mr_vc_send(vc, &hdr, &r->remote, sizeof(r->remote)))
         mr_rndv_drop(r); /* the channel has failed, and its upcall ends the receive */
@@ -125,13 +125,13 @@ bool mr_rtr_meet(struct mr_request *req, const struct mr_hdr *hdr, const void *p
         return false;
     }
     mr_rndvs.large_received++;
-    r->announced = false;
-    r->met_rtr = true;
+    r->rtr.announced = false;
+    r->rtr.met = true;
     r->peer_id = hdr->sreq;
     come = hdr->rreq ? mr_prefix_meet(r, hdr) : 0;
     if (come)
         mr_read_prefix(r, 0, prefix, come);
-    else if (r->landed && !r->prefix_left)
+    else if (r->rtr.landed && !r->prefix.left)
         mr_rndv_finish(r, MR_SUCCESS);
     return true;
 }
@@ -178,12 +178,12 @@ void mr_rtr_await(struct mr_rndv *r)
 
     r->behind = s->offers;
     s->offers = r;
-    r->awaits_rtr = true;
+    r->rtr.awaited = true;
 }
 
 size_t mr_rtr_prefix(const struct mr_rndv *r)
 {
-    return r->remote.serial ? 0 : r->prefix; /* a tracked message comes as a whole */
+    return r->remote.serial ? 0 : r->prefix.len; /* a tracked message comes as a whole */
 }
 
 struct mr_rndv *mr_rtr_packet(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len)

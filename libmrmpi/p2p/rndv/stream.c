@@ -31,9 +31,9 @@ void mr_streams_free(void)
 
 void mr_stream_uncount(struct mr_rndv *r)
 {
-    if (r->counted)
+    if (r->offer.counted)
         mr_batch_end(&mr_flow_of(r->vc)->stream->batch);
-    if (r->crosses)
+    if (r->offer.crosses)
         mr_flow_of(r->vc)->stream->exchange.open--;
-    r->counted = r->crosses = false;
+    r->offer.counted = r->offer.crosses = false;
 }

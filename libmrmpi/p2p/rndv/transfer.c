@@ -124,10 +124,10 @@ static void leave_near(struct mr_rndv *r)
     struct mr_near *n = &mr_rndvs.near;
 
     --*(r->req->kind == MR_REQ_SEND ? &n->sends : &n->receives);
-    n->claims &= ~r->claim_bit;
+    n->claims &= ~r->copy.claim_bit;
     if (r->state == MR_RNDV_QUEUED)
         leave_queue(mr_flow_of(r->vc)->stream, r);
-    else if (r->started)
+    else if (r->copy.started)
         mr_flow_of(r->vc)->stream->started--;
 }
 
@@ -144,14 +144,14 @@ void mr_rndv_drop(struct mr_rndv *r)
 {
     mr_rndv_deactivate(r);
     mr_stream_uncount(r);
-    if (r->awaits_rtr)
+    if (r->rtr.awaited)
         leave_offers(r);
-    if (r->near)
+    if (r->copy.counted)
         leave_near(r);
     if (r->region)
         mr_vc_withdraw(r->region);
     r->region = NULL;
-    if (r->bounce)
+    if (r->offer.bounce)
         mr_bounce_release(r);
     r->req->proto = NULL;
     r->req = NULL;
@@ -190,7 +190,7 @@ void mr_rndv_finish(struct mr_rndv *r, enum mr_err error)
     }
     if (error && !req->status.error)
         req->status.error = error;
-    if (r->announced) /* not matched */
+    if (r->rtr.announced) /* not matched */
         mr_match_remove(&mr_pt2pt.posted, &req->match);
     mr_rndv_drop(r);
     mr_request_complete(req);
@@ -203,7 +203,7 @@ struct mr_hdr mr_rndv_header(const struct mr_rndv *r, enum mr_packet kind, uint6
 
     hdr.sreq = sender ? mr_rndv_id(r) : r->peer_id;
     hdr.rreq = sender ? r->peer_id : mr_rndv_id(r);
-    if (kind == MR_PKT_GO && r->shared)
+    if (kind == MR_PKT_GO && r->copy.shared)
         hdr.flags = MR_FLAG_GET;
     return hdr;
 }
@@ -218,11 +218,11 @@ int mr_rndv_tell(struct mr_rndv *r, enum mr_packet kind, uint64_t len, const voi
 void mr_rndv_ask(struct mr_rndv *r, enum mr_rndv_state state)
 {
     r->state = state;
-    r->shared = state == MR_RNDV_SPLIT_OPEN;
-    r->done = r->told = r->prefix;
-    r->tail = r->total;
+    r->copy.shared = state == MR_RNDV_SPLIT_OPEN;
+    r->done = r->told = r->prefix.len;
+    r->copy.tail = r->total;
     if (mr_rndv_tell(r, MR_PKT_GO, r->total, NULL, 0))
         mr_rndv_finish(r, MR_ERR_PROC_FAILED);
-    else if (r->total <= r->done && !r->prefix_left)
+    else if (r->total <= r->done && !r->prefix.left)
         mr_rndv_finish(r, MR_SUCCESS);
 }

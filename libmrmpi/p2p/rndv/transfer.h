@@ -29,45 +29,75 @@ enum mr_rndv_state {
     MR_RNDV_SPLITTING,  /* receiver: reads, while the sender writes */
 };
 
+/* The parts of a transfer's state that belong to one protocol each. */
+
+/* Sender: the offer of a large message. */
+struct mr_rndv_offer {
+    bool counted, crosses;    /* is in its peer's batch (batch.h), and open (exchange.h) */
+    bool cancelling;          /* CANCEL has been sent */
+    bool vain;                /* since the peer parts: if it gives the message back, that is an error */
+    struct mr_bounce *bounce; /* the copy of the last part; NULL: none */
+};
+
+/* Both sides: the eager prefix, in PREFIX packets (prefix.c). */
+struct mr_rndv_prefix {
+    uint32_t len;
+    uint32_t left; /* receiver: bytes that have not come yet */
+};
+
+/* A read that the channel has been asked for. */
+struct mr_read {
+    struct mr_rndv *of;
+    bool open;
+};
+
+/* Receiver: reads from the sender's memory (read.c). */
+struct mr_rndv_read {
+    struct mr_read part[2];      /* the front, and the tail from the sender's bounce buffer */
+    int error;                   /* of a read that has ended, while another part has not */
+    bool owes_front, said_front; /* FRONT is to be sent, and was */
+};
+
+/* Receiver: announced to the sender before the offer (rtr.c). Sender: waits for RTR. */
+struct mr_rndv_rtr {
+    bool announced, landed; /* receiver: RTR has been sent and no offer come; all is written nevertheless */
+    bool met;               /* receiver: the offer has come, too; its eager prefix is not written */
+    bool awaited;           /* sender: is among its stream's offers */
+};
+
+/* Both sides: copies by the ranks of a node (node_copy.c). */
+struct mr_rndv_copy {
+    struct mr_copy_choice choice; /* the copy mode, and where it counts */
+    bool chosen;                  /* choice.mode is */
+    bool timed, started;          /* receiver: the time shall count; it is one of the first of its peer */
+    bool counted;                 /* among the transfers of this node */
+    bool shared;                  /* pushed and read at once: ends with FIN */
+    bool left;                    /* the sender has left the rest to the receiver, and said so */
+    uint64_t tail;                /* receiver: the bytes from here to total have been read already */
+    uint64_t data_seen;           /* receiver, shared: the stream's count of DATA packets when it last changed, ... */
+    uint64_t silent_ns;           /* ... and since when it is silent; 0: unknown */
+    struct mr_claim *claim;       /* split copy: the chunks of either side */
+    uint32_t chunk, claim_bit;    /* bytes; receiver: in mr_near.claims */
+    uint16_t ticket;
+};
+
 struct mr_rndv {
     uint32_t index, generation;
     enum mr_rndv_state state;
     struct mr_request *req;
     struct mr_vc *vc;
     uint64_t peer_id;
-    uint64_t total, done, told;   /* bytes: to transfer, transferred from the front, acknowledged by CREDIT */
-    uint64_t tail;                /* receiver: the bytes from here to total have been read already */
-    uint64_t data_seen;           /* receiver, shared: the stream's count of DATA packets when it last changed, ... */
-    uint64_t silent_ns;           /* ... and since when it is silent; 0: unknown */
-    uint32_t prefix, prefix_left; /* bytes in PREFIX packets; receiver: the part that has not come yet */
-    struct mr_read {
-        struct mr_rndv *of;
-        bool open;
-    } read[2];                /* receiver, reading: requested reads of the channel, and of the bounce buffer */
-    int error;                /* receiver: of a read that has ended, while something else has not */
-    bool owes_front;          /* receiver, reading: FRONT is to be said, */
-    bool said_front;          /* and was */
-    bool counted, crosses;    /* sender: is in its peer's batch (batch.h), and open (exchange.h) */
-    uint64_t told_ns;         /* receiver, landing: when the sender was told to write a crossing message; else 0 */
-    struct mr_bounce *bounce; /* sender: the last part's copy; NULL: none */
-    bool cancelling;          /* sender: CANCEL has been sent, */
-    bool vain;                /* since the peer parts: if it gives the message back, that is an error */
-    bool shared;              /* pushed and read at once: ends with FIN */
-    bool left;                /* the sender has left the rest to the receiver, and said so */
-    bool near;                /* counted among those of this node */
-    bool chosen;              /* mode.mode is */
-    bool announced, landed;   /* receiver: RTR has been said and no offer come; all is written nevertheless */
-    bool met_rtr;             /* receiver: the offer has come, too; its eager prefix is not written */
-    bool awaits_rtr;          /* sender: is among its stream's offers */
-    bool timed, started;      /* receiver: its time counts; among the first of its peer */
-    struct mr_copy_choice mode;
-    struct mr_rndv *behind;    /* receiver, queued; sender, offered: the next one of its peer */
-    struct mr_claim *claim;    /* split copy: the chunks of either side */
-    uint32_t chunk, claim_bit; /* bytes; receiver: in mr_near.claims */
-    uint16_t ticket;
-    struct mr_remote remote;
-    struct mr_region *region;
+    uint64_t total, done, told;  /* bytes: to transfer, transferred from the front, acknowledged by CREDIT */
+    uint64_t told_ns;            /* receiver, landing: when the sender was told to write a crossing message; else 0 */
+    struct mr_remote remote;     /* memory of the peer, */
+    struct mr_region *region;    /* and of the program here */
+    struct mr_rndv *behind;      /* receiver, queued; sender, offered: the next one of its peer */
     struct mr_rndv *next, *prev; /* active ones: the first QUEUED, GETTING, SHARING, HALVING, PUSHING, WRITING */
+    struct mr_rndv_offer offer;
+    struct mr_rndv_prefix prefix;
+    struct mr_rndv_read read;
+    struct mr_rndv_rtr rtr;
+    struct mr_rndv_copy copy;
 };
 
 /* Large messages between ranks of this node (node_copy.c). */
