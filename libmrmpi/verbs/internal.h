@@ -6,6 +6,7 @@
 #include <infiniband/verbs.h>
 
 #include "libmrmpi/verbs/qp.h"
+#include "libmrmpi/verbs/up.h"
 #include "libmrmpi/verbs/verbs.h"
 
 /* Completions that the receive side of a rail can have outstanding. */
@@ -13,8 +14,6 @@
 #define MR_UD_SENDS 32
 
 #define MR_GRH_BYTES 40 /* before each datagram: room for a global header */
-
-extern MR_OWN struct mr_verbs_handlers mr_verbs_up;
 
 #define MR_POLL_STREAK 8 /* polls in a row of a busy rail before the next rail's turn */
 #define MR_POLL_TURNS  4 /* polls in a row with work at another rail than the first: the rails take turns */

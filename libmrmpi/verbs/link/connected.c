@@ -9,7 +9,7 @@
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/verbs/link/packet.h"
-#include "libmrmpi/verbs/internal.h"
+#include "libmrmpi/verbs/up.h"
 #include "libmrmpi/verbs/qp.h"
 
 static void qp_failed(struct mr_qp *qp, const struct mr_wc *wc)

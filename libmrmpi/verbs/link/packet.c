@@ -9,7 +9,7 @@
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/base/wire.h"
 #include "libmrmpi/verbs/memory/memory.h"
-#include "libmrmpi/verbs/internal.h"
+#include "libmrmpi/verbs/up.h"
 #include "libmrmpi/verbs/qp.h"
 
 #define SLAB_PACKETS                                                                                                   \

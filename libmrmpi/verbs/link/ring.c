@@ -7,7 +7,7 @@
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/verbs/link/connected.h"
-#include "libmrmpi/verbs/internal.h"
+#include "libmrmpi/verbs/up.h"
 #include "libmrmpi/verbs/link/slots.h"
 #include "libmrmpi/verbs/memory/memory.h"
 #include "libmrmpi/verbs/link/packet.h"
