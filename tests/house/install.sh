@@ -42,7 +42,7 @@ done >"$tmp/missing"
 is "all is there" "$(cat "$tmp/missing")" ""
 is "no header is where compilers look without being asked" "$(ls "$p/include")" mrmpi
 is "the places of programs and libraries are the only ones of PREFIX that text names" \
-  "$(grep -rIohE '(/usr/local|/srv/mrmpi)/[^ ,:;"'"'"'}]*' "$p"/{lib,share,libexec} | sort -u | grep -vE '^/srv/mrmpi/(bin/fabricd|lib|lib/mrmpi_fabric\.so|libexec/mrmpi/fabric-job|share/mrmpi/policy\.schema\.json)$|^/usr/local/bin$')" ""
+  "$(grep -rIohE '(/usr/local|/srv/mrmpi)/[^ ,:;"'"'"'}]*' "$p"/{lib,share,libexec} | sort -u | grep -vE '^/srv/mrmpi/(bin/fabricd|lib|lib/mrmpi_fabric\.so|libexec/mrmpi/fabric\\?-job|share/mrmpi/policy\.schema\.json)$|^/usr/local/bin$')" ""
 is "nothing is left to fill in" "$(grep -rIlE '@[A-Z]+@' "$p")" ""
 ok "mrcc of the installation compiles" "$p/bin/mrcc" ${san:+"-fsanitize=$san"} -o "$tmp/hello" "$tmp/hello.c"
 "$p/bin/mrrun" -n 3 "$tmp/hello" >"$tmp/out" 2>&1
