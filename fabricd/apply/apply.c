@@ -279,7 +279,8 @@ static int tell_result(struct applier *a, struct change *c, const struct in_forc
     parts_text(c, f, &r, good, bad, &parts);
     int rc = keep_result(a, c->intent.generation, good, &parts);
     text_free(&out->planes);
-    out->num_planes = planes_take(&a->sms, f->valid ? &f->tables : NULL, &f->planes, &r, out->plane, &out->planes);
+    out->num_planes =
+        planes_take(&a->sms, f->valid ? &f->tables : NULL, &f->planes, &r, out->plane, a->verdicts, &out->planes);
     verify_result_free(&r);
     text_free(&parts);
     return rc;

@@ -19,6 +19,7 @@ struct manager {
     pthread_cond_t wake;
     bool stopping;
     struct task *task;
+    struct sm_verdicts verdicts; /* of its thread */
     struct manager_event *first, **last;
     int fd;
 };
@@ -100,6 +101,11 @@ void manager_say(struct manager *m, const struct task *t, const char *fmt, ...)
     text_vprintf(&e->text, fmt, ap);
     va_end(ap);
     post(m, e);
+}
+
+struct sm_verdicts *manager_verdicts(struct manager *m)
+{
+    return &m->verdicts;
 }
 
 bool manager_pause(struct manager *m, unsigned ms)

@@ -113,5 +113,7 @@ void manager_event_free(struct manager_event *e);
 /* For the thread itself: a line of progress; a pause, false if the daemon is to end. */
 void manager_say(struct manager *m, const struct task *t, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 bool manager_pause(struct manager *m, unsigned ms);
+/* For the manager's thread. */
+struct sm_verdicts *manager_verdicts(struct manager *m);
 
 #endif

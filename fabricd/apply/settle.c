@@ -17,7 +17,8 @@
 #define REWRITE_AFTER_MS  4000
 #define VARIANT_MS        2000 /* time for a variant of the tables */
 #define PUT_BACK_EVERY_MS 500
-#define PUT_BACK_LOOKS    10
+#define PUT_BACK_LOOKS    10 /* at least, as long as opensm is not at rest */
+#define AT_REST_TURNS     16 /* context switches of an opensm at rest between two looks: its timers */
 /* An opensm restarted by its command may be away for so long. */
 #define OPENSM_AWAY_MS 5000
 
@@ -337,26 +338,37 @@ static int await_opensm(struct applier *a, struct task *t)
     return 0;
 }
 
+/* True: opensm has hardly run since the last call, and does not wait for a processor. *turns: its turns so far. */
+static bool is_at_rest(const struct sms *sms, uint64_t *turns)
+{
+    uint64_t cpu_ms, now = sms_turns(sms), before = *turns;
+    *turns = now;
+    return now >= before && now - before < AT_REST_TURNS && !sms_ready(sms, &cpu_ms);
+}
+
 /*
- * Writes the ports' tables from before the first policy. opensm may still be at work, by its former file; a look
- * without anything to do shows that opensm is at rest. A stopped opensm is not. 0; -EIO: some could not be written;
- * -ETIMEDOUT; -ECANCELED.
+ * Writes the ports' tables from before the first policy. opensm may still be at work, by its former file, or have no
+ * processor to begin with: looks go on until one has nothing to write and finds opensm at rest. A stopped opensm is not
+ * at rest. 0; -EIO: some could not be written; -ETIMEDOUT; -ECANCELED.
  */
 int settle_put_back(struct applier *a, struct task *t, const struct snapshot *before, const struct smp_port *of)
 {
+    uint64_t limit = (uint64_t)a->conf->verify_timeout_s * 1000, turns = sms_turns(&a->sms);
+    struct stopwatch watch = stopwatch_start(&a->sms);
     unsigned written = 0, failed = 0;
-    for (unsigned i = 0; i < PUT_BACK_LOOKS; i++) {
+    bool rested = false;
+    for (unsigned i = 0; !rested && (i < PUT_BACK_LOOKS || stopwatch_read(&watch, &a->sms) < limit); i++) {
         if (sms_stopped(&a->sms, a->undoes)) {
             int rc = await_opensm(a, t);
             if (rc)
                 return rc;
             i = 0; /* a stopped opensm now executes its earlier orders */
+            watch = stopwatch_start(&a->sms);
         }
         unsigned now = snapshot_put_back(before, of, &failed);
         written += now;
-        if (i && !now)
-            break;
-        if (!manager_pause(a->m, PUT_BACK_EVERY_MS))
+        rested = is_at_rest(&a->sms, &turns) && i && !now;
+        if (!rested && !manager_pause(a->m, PUT_BACK_EVERY_MS))
             return -ECANCELED;
     }
     if (sms_stopped(&a->sms, a->undoes))

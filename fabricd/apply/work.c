@@ -50,8 +50,9 @@ static void verify_and_mend(struct applier *a, struct task *t, const struct in_f
     settle_look(a, f, f->valid, &r);
     mend_note(a, f, &r);
     text_free(&out->planes);
-    if (a->sms.n)
-        out->num_planes = planes_take(&a->sms, f->valid ? &f->tables : NULL, &f->planes, &r, out->plane, &out->planes);
+    if (a->sms.n || r.differences) /* other hosts ask the master only in trouble: there are many */
+        out->num_planes =
+            planes_take(&a->sms, f->valid ? &f->tables : NULL, &f->planes, &r, out->plane, a->verdicts, &out->planes);
     bool ok = !r.error && !r.differences;
     if (r.error)
         say(a, t, "the fabric cannot be looked at: %s", smp_open_error(r.error));
@@ -243,7 +244,7 @@ static void run_apply(struct applier *a, struct task *t, struct manager_event *o
 
 void work_run(struct manager *m, const struct conf *conf, struct task *t, struct manager_event *out)
 {
-    struct applier a = {.m = m, .conf = conf, .jobs = &t->jobs};
+    struct applier a = {.m = m, .conf = conf, .jobs = &t->jobs, .verdicts = manager_verdicts(m)};
     struct store_intent intent;
     sms_find(&a.sms, conf);
     out->manages = a.sms.n;

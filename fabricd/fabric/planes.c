@@ -136,33 +136,109 @@ unsigned planes_missing(const struct sms *s, const struct conf *c, struct text *
     return missing;
 }
 
-/* The result of a look at the plane, and whether its ports have the wanted tables. */
-static void look_text(struct plane *p, const struct verify_result *r, const struct qos_tables *want,
-                      const struct plane_tables *planes, bool first, struct text *out)
+/* The plane of a look that p is; NULL: it was not read. */
+static const struct verify_plane *seen_plane(const struct verify_result *r, const struct plane *p, bool first)
 {
-    for (unsigned i = 0; i < r->num_planes; i++) {
-        const struct verify_plane *v = &r->plane[r->plane[i].seen_from];
-        if (!same_port(&r->plane[i].from, &p->port) && !(first && !r->plane[i].from.device[0]))
+    for (unsigned i = 0; i < r->num_planes; i++)
+        if (same_port(&r->plane[i].from, &p->port) || (first && !r->plane[i].from.device[0]))
+            return &r->plane[i];
+    return NULL;
+}
+
+/* The result of a look at the plane, and whether its ports have the wanted tables. */
+static void look_text(struct plane *p, const struct verify_plane *of, const struct verify_plane *v,
+                      const struct qos_tables *want, const struct plane_tables *planes, struct text *out)
+{
+    text_printf(out, ", nodes: %u, ports: %u, can_vls: %u", v->nodes, v->ports, v->caps.vls);
+    p->compared = want && !v->error;
+    p->differences = v->differences;
+    if (want)
+        text_printf(out, ", vls: %u, differences: %u, state: %s", tables_of_plane(planes, want, of->from.guid)->vls,
+                    v->differences,
+                    v->error         ? "not seen"
+                    : v->differences ? "differs"
+                                     : "verified");
+}
+
+/* ---- verdicts on subnet managers ---- */
+
+static const struct sm_verdict *verdict_of(const struct sm_verdicts *v, uint64_t guid)
+{
+    for (unsigned i = 0; i < v->num; i++)
+        if (v->of[i].guid == guid)
+            return &v->of[i];
+    return NULL;
+}
+
+static void add_verdict(struct sm_verdicts *v, const struct sm_verdict *new)
+{
+    unsigned at = 0, n = v->num;
+    while (at < n && v->of[at].guid != new->guid)
+        at++;
+    if (at == n && n < SM_VERDICTS_MAX)
+        v->num++;
+    else if (at == n)
+        at = 0;
+    memmove(&v->of[at], &v->of[at + 1], (v->num - 1 - at) * sizeof(v->of[0])); /* the latest is the last */
+    v->of[v->num - 1] = *new;
+}
+
+/* The subnet managers beside the master, and the ports as each left them when it was master. */
+static void standbys_text(const struct plane *p, const struct verify_plane *v, const struct sm_verdicts *verdicts,
+                          struct text *out)
+{
+    static const char *const states[] = {"not active", "discovering", "standby", "master"};
+    const struct smp_port *from = v->from.device[0] ? &v->from : &p->port;
+    struct smp *smp = v->num_sms ? smp_open(from->device, from->num) : NULL;
+    unsigned n = 0;
+    for (unsigned i = 0; smp && i < v->num_sms; i++) {
+        const struct verify_sm *sm = &v->sm[i];
+        const struct sm_verdict *had = verdict_of(verdicts, sm->guid);
+        char when[32] = "";
+        struct tm tm;
+        uint8_t d[64];
+        if (sm->guid == p->sm_guid)
             continue;
-        text_printf(out, ", nodes: %u, ports: %u, can_vls: %u", v->nodes, v->ports, v->caps.vls);
-        p->compared = want && !v->error;
-        p->differences = v->differences;
-        if (want)
-            text_printf(out, ", vls: %u, differences: %u, state: %s",
-                        tables_of_plane(planes, want, r->plane[i].from.guid)->vls, v->differences,
-                        v->error         ? "not seen"
-                        : v->differences ? "differs"
-                                         : "verified");
-        return;
+        text_printf(out, "%s{guid: \"0x%016" PRIx64 "\", node: ", n++ ? ", " : ", others: [", sm->guid);
+        text_yaml_string(out, sm->node);
+        if (!smp_get(smp, &sm->path, SMP_SM_INFO, 0, d))
+            text_printf(out, ", priority: %u, state: %s, ", d[20] >> 4, states[d[20] & 3]);
+        else
+            text_printf(out, ", state: no answer, ");
+        if (had && gmtime_r(&had->at, &tm) && strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", &tm))
+            text_printf(out, "as_master: {at: \"%s\", differences: %u}}", when, had->differences);
+        else
+            text_printf(out, "as_master: never seen}");
     }
+    smp_close(smp);
+    text_printf(out, n ? "]" : "");
+}
+
+/* The master is on another host, and ports lack the policy: nobody here can write its configuration. */
+static void note_foreign(const struct plane *p, const struct verify_plane *v, struct verify_result *r)
+{
+    struct text how = {0};
+    const char *node = "";
+    for (unsigned i = 0; v && i < v->num_sms; i++)
+        if (v->sm[i].guid == p->sm_guid)
+            node = v->sm[i].node;
+    text_printf(&how,
+                "its master is the subnet manager at LID %u, port 0x%016" PRIx64 "%s%s, which does not give ports the "
+                "policy: give its opensm the policy (fabricd there), or make an opensm with the policy master "
+                "(priority above %u)",
+                p->sm_lid, p->sm_guid, *node ? " of node " : "", node, p->sm_priority);
+    verify_note(r, "plane", text_str(&how));
+    text_free(&how);
 }
 
 unsigned planes_take(const struct sms *s, const struct qos_tables *want, const struct plane_tables *planes,
-                     const struct verify_result *r, struct plane plane[VERIFY_SUBNETS_MAX], struct text *out)
+                     struct verify_result *r, struct plane plane[VERIFY_SUBNETS_MAX], struct sm_verdicts *verdicts,
+                     struct text *out)
 {
     unsigned n = planes_look(s, plane);
     for (unsigned i = 0; i < n; i++) {
         struct plane *p = &plane[i];
+        const struct verify_plane *of = seen_plane(r, p, !i), *v = of ? &r->plane[of->seen_from] : NULL;
         text_printf(out, "  - {device: %s, port: %d, ports_here: %u, opensm: ", p->port.device, p->port.num,
                     p->num_ports);
         text_yaml_string(out, p->config ? p->config : "elsewhere");
@@ -171,7 +247,18 @@ unsigned planes_take(const struct sms *s, const struct qos_tables *want, const s
                         p->sm_lid, p->sm_priority, p->is_ours ? "true" : "false");
         else
             text_printf(out, ", master: none");
-        look_text(p, r, want, planes, !i, out);
+        if (v)
+            look_text(p, of, v, want, planes, out);
+        else if (n == 1 && !r->num_planes && want && !r->error) { /* only ports nearby were read, all of this plane */
+            p->compared = true;
+            p->differences = r->differences;
+        }
+        if (p->answers && p->compared)
+            add_verdict(verdicts, &(struct sm_verdict){p->sm_guid, time(NULL), p->differences});
+        if (v)
+            standbys_text(p, v, verdicts, out);
+        if (p->answers && !p->is_ours && p->compared && p->differences)
+            note_foreign(p, v, r);
         text_printf(out, "}\n");
         p->config = NULL;
     }

@@ -8,6 +8,8 @@
 #ifndef FABRICD_FABRIC_PLANES_H
 #define FABRICD_FABRIC_PLANES_H
 
+#include <time.h>
+
 #include "fabricd/fabric/sms.h"
 
 struct plane {
@@ -24,6 +26,21 @@ struct plane {
     unsigned differences;
 };
 
+/*
+ * The ports as a subnet manager left them, by the GUID of its port: at the last look that found it master. The
+ * configuration of a subnet manager on another host is not read, so this is all that is known of a foreign standby.
+ */
+struct sm_verdict {
+    uint64_t guid;
+    time_t at; /* of the look */
+    unsigned differences;
+};
+#define SM_VERDICTS_MAX 16 /* the oldest gives way */
+struct sm_verdicts {
+    struct sm_verdict of[SM_VERDICTS_MAX];
+    unsigned num;
+};
+
 /* How many. */
 unsigned planes_look(const struct sms *s, struct plane plane[VERIFY_SUBNETS_MAX]);
 
@@ -34,10 +51,12 @@ unsigned planes_look(const struct sms *s, struct plane plane[VERIFY_SUBNETS_MAX]
 unsigned planes_missing(const struct sms *s, const struct conf *c, struct text *why);
 
 /*
- * The planes, without config, which is the manager's, and for the status a line each, with the result of the last look.
- * want NULL: no policy is in force. Returns their number.
+ * The planes, without config, which is the manager's, and for the status a line each, with the result of the last look
+ * and the other subnet managers. want NULL: no policy is in force. A master on another host that leaves ports without
+ * the policy is noted in r; v gets the verdicts of this look. Returns the number of planes.
  */
 unsigned planes_take(const struct sms *s, const struct qos_tables *want, const struct plane_tables *planes,
-                     const struct verify_result *r, struct plane plane[VERIFY_SUBNETS_MAX], struct text *out);
+                     struct verify_result *r, struct plane plane[VERIFY_SUBNETS_MAX], struct sm_verdicts *v,
+                     struct text *out);
 
 #endif

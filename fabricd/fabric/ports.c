@@ -70,6 +70,7 @@ int port_read(struct look *w, const struct node *n, unsigned num, struct port *p
         .width = d[31],
         .speed = d[35] >> 4,
         .speed_ext = d[62] >> 4,
+        .has_sm = d[23] & 2,
     };
     return 0;
 }

@@ -26,6 +26,7 @@ struct port {
     uint16_t lid, sm_lid;
     uint8_t state, lmc, mtu_code, vl_cap, op_vls, high_limit, high_cap, low_cap;
     uint8_t width, speed, speed_ext; /* in PortInfo's codes */
+    bool has_sm;                     /* IsSM of the capability mask (14.2.5.6): a subnet manager runs there */
 };
 
 /* The source and the object of a look. */

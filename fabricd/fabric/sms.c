@@ -97,6 +97,14 @@ void sms_note_stopped(struct sms *s)
         s->sm[i].turns = opensm_is_stopped(&s->sm[i].opensm) ? opensm_turns(&s->sm[i].opensm) : 0;
 }
 
+uint64_t sms_turns(const struct sms *s)
+{
+    uint64_t sum = 0;
+    for (unsigned i = 0; i < s->n; i++)
+        sum += opensm_turns(&s->sm[i].opensm);
+    return sum;
+}
+
 bool sms_ready(const struct sms *s, uint64_t *cpu_ms)
 {
     bool ready = false;

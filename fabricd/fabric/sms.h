@@ -87,6 +87,8 @@ int sms_restart(const struct sms *s, struct text *why);
  */
 const struct opensm *sms_stopped(const struct sms *s, bool undo);
 void sms_note_stopped(struct sms *s);
+/* Context switches of all so far. */
+uint64_t sms_turns(const struct sms *s);
 /* True: a process computes, or waits for a processor. cpu_ms gets the processor time of all so far. */
 bool sms_ready(const struct sms *s, uint64_t *cpu_ms);
 

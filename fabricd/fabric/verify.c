@@ -216,11 +216,24 @@ static bool is_entry(const struct node *n, const struct port *p)
     return n->path.hops && p->num == n->entry;
 }
 
+/* The port, or port 0 of a switch, may have a subnet manager. Asked are these later: one that hangs takes time. */
+static void note_sm(struct walk *w, const struct node *n, const struct port *p)
+{
+    struct verify_plane *plane = w->look.plane;
+    if (!p->has_sm || !plane || plane->num_sms == VERIFY_SMS_MAX)
+        return;
+    struct verify_sm *sm = &plane->sm[plane->num_sms++];
+    *sm = (struct verify_sm){.guid = n->port_guid, .path = n->path};
+    memcpy(sm->node, n->desc, sizeof(sm->node));
+}
+
 static void visit_switch(struct walk *w, size_t index)
 {
     struct node n = w->nodes[index]; /* add_node moves the array */
-    struct port ports[256];
+    struct port ports[256], own;
     unsigned live = read_live_ports(w, &n, ports);
+    if (w->look.plane && !port_read(&w->look, &n, 0, &own))
+        note_sm(w, &n, &own);
     struct smp_path path;
     /* One port ahead: its answers arrive while those of the former port are compared. */
     for (unsigned i = 0; i < live && !has_enough(w); i++) {
@@ -278,6 +291,7 @@ static bool check_ca(struct walk *w, const struct node *n)
         return false;
     }
     note_caps(w, n, &p);
+    note_sm(w, n, &p);
     w->ca_ports++;
     note_most(w, offsetof(struct fabric_caps, hops), n->path.hops);
     if (w->options->visit)

@@ -18,6 +18,15 @@ struct port;
 typedef void verify_visit(void *arg, struct look *l, const struct node *n, const struct port *p,
                           const struct port *ports, unsigned live);
 
+#define VERIFY_SMS_MAX 8 /* the rest are not noted */
+
+/* A port with a subnet manager. */
+struct verify_sm {
+    uint64_t guid;
+    char node[65];        /* description of its node */
+    struct smp_path path; /* from the port that the plane was read from */
+};
+
 /* A plane (subnet), as it was seen from a port of this host. */
 struct verify_plane {
     struct smp_port from;
@@ -26,6 +35,8 @@ struct verify_plane {
     struct fabric_caps caps;
     unsigned nodes, ports, differences;
     unsigned other_sm_lid;
+    struct verify_sm sm[VERIFY_SMS_MAX];
+    unsigned num_sms;
 };
 
 struct verify_options {

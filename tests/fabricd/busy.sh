@@ -15,7 +15,12 @@ socket: $FABRICD_SOCKET
 opensm: {config: $SIMFAB_DIR/opensm/opensm.conf, restart: simfab opensm restart}
 verify: {timeout: 3, interval: 0}
 END
+tables() { # of some ports of the first switch
+  local p
+  for p in 1 2 3 4; do simfab exec h1 -- smpquery -D VLArb 0,1 $p; done 2>&1
+}
 ok "opensm has the subnet up" simfab opensm wait
+tables >first
 simfab exec --real-clock h1 -- fabricd --config "$tmp/fabricd.yaml" 2>fabricd.log &
 started
 wait_for 10 fabricctl status
@@ -43,4 +48,13 @@ not_ok "an opensm that is stopped has 3 s" test $? = 0
 like "which is told" '^not verified within 3 s' out
 kill -CONT "$pid"
 ok "and as long to have what was" within 15
+
+# the tables from before the first policy stay, also where opensm gets to its former file after everybody else
+busy 5 "$processor"
+ok "it goes back to before the first policy" timeout 200 fabricctl policy rollback 0
+busy_end
+sleep 3 # what opensm still owes, it does now
+tables >has
+ok "whose tables stay, with opensm at rest" diff has first
+ok "and the policy can come back" fabricctl policy apply policy.yaml
 done_testing

@@ -30,7 +30,7 @@ $(call unit_test,test_proto,fabricd/proto/message.c fabricd/jobs/jobs_text.c fab
 $(call unit_test,test_json,fabricd/ctl/json.c fabricd/base/ydoc.c fabricd/base/text.c,yaml-0.1)
 $(call unit_test,test_jobs,$(FABRICD_JOBS),yaml-0.1 libsystemd)
 
-SCRIPT_TESTS += tests/fabricd/docs.sh tests/fabricd/policy.sh tests/fabricd/daemon.sh tests/fabricd/jobs.sh tests/fabricd/users.sh tests/fabricd/dbus.sh tests/fabricd/dbus_policy.sh tests/fabricd/nodes.sh tests/fabricd/busy.sh tests/fabricd/planes.sh tests/fabricd/planes_two.sh tests/fabricd/planes_differ.sh tests/fabricd/members.sh tests/fabricd/standby.sh tests/fabricd/ibsim.sh
+SCRIPT_TESTS += tests/fabricd/docs.sh tests/fabricd/policy.sh tests/fabricd/daemon.sh tests/fabricd/jobs.sh tests/fabricd/users.sh tests/fabricd/dbus.sh tests/fabricd/dbus_policy.sh tests/fabricd/nodes.sh tests/fabricd/busy.sh tests/fabricd/planes.sh tests/fabricd/planes_two.sh tests/fabricd/planes_differ.sh tests/fabricd/members.sh tests/fabricd/standby.sh tests/fabricd/foreign.sh tests/fabricd/ibsim.sh
 
 TESTPROGS += tests/fabricd/fabric_tool tests/fabricd/reach
 tests/fabricd/reach_SRCS := tests/fabricd/reach.c

@@ -129,7 +129,18 @@ ok "what is chosen is chosen on this host" refuses --cluster job choose 1 batch 
 ok "the end of a job has no class to wish" refuses --wish job del 1 --wish batch
 ok "top is not for some job" refuses --run top --run 1
 is "they are named" "$(refuses --run job show 1 --run 2)" "fabricctl: job show does not take --run, which is for: job set, job del, job join, job leave"
-ok "a command that is none is none, whatever it is given" sh -c "fabricctl nonsense --run 1 2>&1 | grep -q 'no such command'"
+says() { # WORDS...: what fabricctl says of a wrong command
+  fabricctl "$@" 2>&1
+  [ $? = 2 ] || echo "exit status"
+}
+is "an unknown command lists all" "$(says nonsense --run 1)" \
+  "fabricctl: no such command: 'nonsense'; there are: status, policy, job, rail, paths, top, metrics, cluster. Try 'fabricctl --help'."
+is "no command, too" "$(says)" \
+  "fabricctl: no command; there are: status, policy, job, rail, paths, top, metrics, cluster. Try 'fabricctl --help'."
+is "a misspelt one has its neighbour named" "$(says polcy aply x)" "fabricctl: no such command: 'polcy aply'; did you mean 'policy apply'?"
+is "of one word, too" "$(says stauts)" "fabricctl: no such command: 'stauts'; did you mean 'status'?"
+is "an unknown verb lists those of its noun" "$(says rail nonsense)" "fabricctl: no such command: 'rail nonsense'; 'rail' has: list, show, drain, undrain"
+is "a missing word is told" "$(says policy apply)" "fabricctl: 'policy apply' has too few words or too many. Try 'fabricctl --help'."
 
 # ---- answers for programs
 ok "a policy is right" answers check 0 policy check "$good"
