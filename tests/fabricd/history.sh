@@ -38,6 +38,7 @@ sed 's/vls: 8/vls: 15/' one.yaml >"$policy" # refused, so that the daemon puts n
 for h in $hosts; do start $h; done
 for h in $hosts; do wait_for 20 on $h status; done
 ok "the configured policy is refused" wait_for 10 grep -q 'the policy was not put in force: Invalid argument' h1.log
+ok "which the status tells" wait_for 5 status_has "^failed: .policy: \"?$policy\"?, result: refused, why: \".*, s_ago: [0-9]+.\$"
 is "there is no history yet" "$(fabricctl policy history)" "[]"
 ok "nor anything to go back to" exits 1 fabricctl policy rollback
 like "and the reason is told" '^no policy is in force$' <(fabricctl policy rollback 2>&1)
