@@ -126,7 +126,10 @@ static int await_call(pmix_status_t (*call)(void))
     if (!a)
         return -ENOMEM;
     int err = mr_answer_from_call(a, call);
-    err = err ? err : await_answer(a, PMIX_SUCCESS);
+    if (err)
+        mr_answer_give(a, PMIX_ERROR, NULL); /* nobody else does */
+    else
+        err = await_answer(a, PMIX_SUCCESS);
     mr_answer_release(a);
     return err;
 }

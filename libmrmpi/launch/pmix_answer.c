@@ -36,15 +36,24 @@ struct mr_answer *mr_answer_new(void)
     return a;
 }
 
-void mr_answer_release(struct mr_answer *a)
+static void free_answer(struct mr_answer *a)
 {
-    if (!a || atomic_fetch_sub(&a->holders, 1) > 1)
-        return;
     sem_destroy(&a->news);
     PMIX_VALUE_DESTRUCT(&a->value);
     for (size_t i = 0; i < a->num_info; i++)
         PMIX_INFO_DESTRUCT(&a->info[i]);
     free(a);
+}
+
+void mr_answer_release(struct mr_answer *a)
+{
+    if (!a)
+        return;
+    if (!a->given && atomic_fetch_sub(&a->holders, 1) > 1)
+        return;
+    while (a->given && a->holders > 1) /* libpmix's thread lets go at once */
+        syscall(SYS_sched_yield);
+    free_answer(a);
 }
 
 void mr_answer_give(struct mr_answer *a, pmix_status_t status, const pmix_value_t *value)
@@ -57,7 +66,8 @@ void mr_answer_give(struct mr_answer *a, pmix_status_t status, const pmix_value_
     }
     atomic_store(&a->given, true);
     sem_post(&a->news);
-    mr_answer_release(a);
+    if (atomic_fetch_sub(&a->holders, 1) == 1)
+        free_answer(a);
 }
 
 /* ---- waiters ---- */

@@ -3,8 +3,9 @@
  * An answer of libpmix: its thread gives the answer, and a thread of ours waits for a bounded time. Private to the
  * folder.
  *
- * Each of the two holds a reference; the second one to let go frees the answer. So an answer may come after the waiter
- * has given up.
+ * Each of the two holds a reference. The waiter frees an answer that has come: memory that either thread might free
+ * would make the heap of the program, and with it the places of its buffers, a matter of luck. An answer that comes
+ * after the waiter has given up is freed by libpmix's thread.
  *
  * The waiter itself waits without a limit. A thread of this file, the watchdog, counts the time of all waiters and
  * wakes those whose time is over; it sleeps while nobody waits. A wait with a limit would end by the clock of simulated

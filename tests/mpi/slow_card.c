@@ -23,16 +23,16 @@ static atomic_int asked, over;
 static MPI_Comm quick;
 
 /* Found before the PMIx library's. */
-__attribute__((visibility("default"))) pmix_status_t PMIx_Lookup(pmix_pdata_t data[], size_t n,
-                                                                 const pmix_info_t info[], size_t num_info)
+__attribute__((visibility("default"))) pmix_status_t
+PMIx_Lookup_nb(char **keys, const pmix_info_t info[], size_t num_info, pmix_lookup_cbfunc_t done, void *arg)
 {
-    __typeof__(&PMIx_Lookup) real = (__typeof__(real))dlsym(RTLD_NEXT, "PMIx_Lookup");
+    __typeof__(&PMIx_Lookup_nb) real = (__typeof__(real))dlsym(RTLD_NEXT, "PMIx_Lookup_nb");
 
-    if (!strncmp(data[0].key, "mrmpi.card/", strlen("mrmpi.card/"))) {
+    if (!strncmp(keys[0], "mrmpi.card/", strlen("mrmpi.card/"))) {
         atomic_fetch_add(&asked, 1);
         usleep(SLOW_US);
     }
-    return real(data, n, info, num_info);
+    return real(keys, info, num_info, done, arg);
 }
 
 /* The launcher takes its time outside of a simulation, where a sleep of an actor's passes at once. */
