@@ -7,8 +7,8 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -19,7 +19,7 @@ static struct {
     pthread_mutex_t lock; /* of first and idle */
     struct mr_answer *first;
     bool runs, idle;
-    int bell[2]; /* a byte wakes the idle watchdog */
+    int timer; /* a timerfd; set while somebody waits */
 } watchdog = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* ---- answers ---- */
@@ -72,10 +72,19 @@ void mr_answer_give(struct mr_answer *a, pmix_status_t status, const pmix_value_
 
 /* ---- waiters ---- */
 
+/*
+ * The next tick. By the system call itself, as all of the watchdog: simulated hosts give timers another clock. No
+ * thread wakes before the tick: in a simulation, a thread woken for nothing moves the end of a short wait.
+ */
+static void set_tick(void)
+{
+    const struct itimerspec tick = {.it_value.tv_nsec = TICK_MS * 1000000};
+
+    syscall(SYS_timerfd_settime, watchdog.timer, 0, &tick, NULL);
+}
+
 static void begin_waiting(struct mr_answer *a, int64_t ms)
 {
-    char byte = 0;
-
     pthread_mutex_lock(&watchdog.lock);
     a->left_ms = ms;
     a->next = watchdog.first;
@@ -84,7 +93,7 @@ static void begin_waiting(struct mr_answer *a, int64_t ms)
     watchdog.idle = false;
     pthread_mutex_unlock(&watchdog.lock);
     if (idle)
-        send(watchdog.bell[1], &byte, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+        set_tick();
 }
 
 static void end_waiting(struct mr_answer *a)
@@ -136,26 +145,14 @@ static bool count_tick(void)
     return goes_on;
 }
 
-/* The system call itself: simulated hosts give nanosleep() another clock. */
-static void sleep_tick(void)
-{
-    const struct timespec tick = {.tv_nsec = TICK_MS * 1000000};
-
-    syscall(SYS_nanosleep, &tick, NULL);
-}
-
 static void *watch_waiters(void *arg)
 {
-    char byte;
+    uint64_t ticks;
 
-    for (;;) {
-        while (count_tick())
-            sleep_tick();
-        while (recv(watchdog.bell[0], &byte, 1, 0) != 1)
-            continue;
-        sleep_tick();
-    }
-    return NULL;
+    while (syscall(SYS_read, watchdog.timer, &ticks, sizeof(ticks)) == sizeof(ticks) || errno == EINTR)
+        if (count_tick())
+            set_tick();
+    return NULL; /* the program has closed all descriptors */
 }
 
 /* The program's signals are for its own threads. */
@@ -175,13 +172,15 @@ static int start_thread(void *(*run)(void *), void *arg)
 
 void mr_answer_start_watchdog(void)
 {
-    if (watchdog.runs || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, watchdog.bell))
-        return;
-    watchdog.runs = !start_thread(watch_waiters, NULL);
     if (watchdog.runs)
         return;
-    close(watchdog.bell[0]);
-    close(watchdog.bell[1]);
+    watchdog.timer = (int)syscall(SYS_timerfd_create, CLOCK_MONOTONIC, TFD_CLOEXEC);
+    if (watchdog.timer < 0)
+        return;
+    watchdog.idle = true;
+    watchdog.runs = !start_thread(watch_waiters, NULL);
+    if (!watchdog.runs)
+        syscall(SYS_close, watchdog.timer);
 }
 
 /* ---- calls that wait ---- */
