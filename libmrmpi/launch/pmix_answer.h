@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * An answer of libpmix: its thread gives the answer, and a thread of ours waits for a bounded time. Private to the
- * folder.
+ * An answer of libpmix: libpmix's thread gives the answer, and a thread of the library waits for a bounded time.
+ * Private to the folder.
  *
- * Each of the two holds a reference. The waiter frees an answer that has come: memory that either thread might free
- * would make the heap of the program, and with it the places of its buffers, a matter of luck. An answer that comes
- * after the waiter has given up is freed by libpmix's thread.
+ * Both threads hold a reference. The waiter frees an answer that has come. If either thread could free the answer, the
+ * layout of the program's heap, and with it the pages of its buffers, would differ from run to run. libpmix's thread
+ * frees an answer that comes after the waiter has given up.
  *
- * The waiter itself waits without a limit. A thread of this file, the watchdog, counts the time of all waiters and
- * wakes those whose time is over; it sleeps while nobody waits. A wait with a limit would end by the clock of simulated
- * hosts, which does not count the launcher's time. Only time in which this process runs counts: a stopped job has time
- * left when it continues.
+ * The wait itself has no limit, because a limit would end by the clock of simulated hosts, without the launcher's time.
+ * A thread of this file, the watchdog, counts the time of all waiters in ticks of a timer and wakes each waiter at its
+ * limit. Without waiters no timer is set. Only time in which this process runs counts: a stopped job has time left when
+ * the job continues.
  */
 #ifndef MRMPI_LAUNCH_PMIX_ANSWER_H
 #define MRMPI_LAUNCH_PMIX_ANSWER_H
