@@ -6,7 +6,7 @@ bandwidth of the healthy rail alone, at least, and no operation takes long. Faul
 begins, so figures, which are simulated, repeat.
 
   lossy.py          the choice for `make check`
-  lossy.py all      every row
+  lossy.py --all      every row
   lossy.py PATTERN  the rows whose names match, with the job's output
 
 A row's name: MODEL/BYTES/FAULT, with the percentage of packets if the rail loses or corrupts some: from the beginning of
@@ -21,7 +21,7 @@ from table import run_table
 SOON_MS = 20
 LEAST = 0.97  # of the bandwidth of the healthy rail alone
 DEPTH = {8: 64, 65536: 8, 1 << 20: 4}
-DURATION_MS = {8: 200, 65536: 700, 1 << 20: 400}  # a rail that breaks costs some milliseconds each time
+DURATION_MS = {8: 400, 65536: 700, 1 << 20: 400}  # a rail that breaks costs some milliseconds each time
 SHORT_MS = 40  # in which a rail that is just slow, or gone, shows that
 FLAPS_MS = {8: 200, 65536: 1300, 1 << 20: 1300}
 ALONE_MS = 10  # nothing happens

@@ -9,7 +9,7 @@ and the same job runs again with a fault at that packet. A row of the table is a
 received data.
 
   steps.py          the choice for `make check`: every case, step and fault, but not each with each
-  steps.py all      every row; "all 3/8": the third of eight parts, each with some of all
+  steps.py --all    every row; "--all 3/8": the third of eight parts, each with some of all
   steps.py list     the names of all rows
   steps.py ROW...   these rows, with the job's output
 
