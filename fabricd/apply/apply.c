@@ -279,6 +279,7 @@ static int tell_result(struct applier *a, struct change *c, const struct in_forc
     parts_text(c, f, &r, good, bad, &parts);
     int rc = keep_result(a, c->intent.generation, good, &parts);
     text_free(&out->planes);
+    verdicts_compare_with(a->verdicts, f->lock.generation);
     out->num_planes =
         planes_take(&a->sms, f->valid ? &f->tables : NULL, &f->planes, &r, out->plane, a->verdicts, &out->planes);
     verify_result_free(&r);

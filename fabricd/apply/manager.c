@@ -156,6 +156,7 @@ struct manager *manager_start(const struct conf *conf, manager_work *work)
     m->conf = *conf;
     m->work = work;
     m->last = &m->first;
+    verdicts_open(&m->verdicts, conf->state, conf->verify_timeout_s);
     pthread_mutex_init(&m->lock, NULL);
     pthread_condattr_t monotonic;
     pthread_condattr_init(&monotonic);

@@ -17,7 +17,7 @@ struct applier {
     const struct conf *conf;
     struct sms sms;               /* ours that run here: then this host manages their subnets */
     const struct host_keys *jobs; /* hosts of running jobs, for partitions */
-    struct sm_verdicts *verdicts; /* of subnet managers, since the start */
+    struct sm_verdicts *verdicts; /* on subnet managers */
     bool undoes;                  /* a change that began with sms_note_stopped is being rolled back */
 
     /* The planes as settle_ports last saw them, when all ports had what was wanted. 0: no such look. */

@@ -50,9 +50,12 @@ static void verify_and_mend(struct applier *a, struct task *t, const struct in_f
     settle_look(a, f, f->valid, &r);
     mend_note(a, f, &r);
     text_free(&out->planes);
+    verdicts_compare_with(a->verdicts, f->lock.generation);
     if (a->sms.n || r.differences) /* other hosts ask the master only in trouble: there are many */
         out->num_planes =
             planes_take(&a->sms, f->valid ? &f->tables : NULL, &f->planes, &r, out->plane, a->verdicts, &out->planes);
+    if (a->sms.n)
+        verdicts_keep(a->verdicts);
     bool ok = !r.error && !r.differences;
     if (r.error)
         say(a, t, "the fabric cannot be looked at: %s", smp_open_error(r.error));

@@ -160,68 +160,61 @@ static void look_text(struct plane *p, const struct verify_plane *of, const stru
                                      : "verified");
 }
 
-/* ---- verdicts on subnet managers ---- */
+/* ---- subnet managers ---- */
 
-static const struct sm_verdict *verdict_of(const struct sm_verdicts *v, uint64_t guid)
-{
-    for (unsigned i = 0; i < v->num; i++)
-        if (v->of[i].guid == guid)
-            return &v->of[i];
-    return NULL;
-}
-
-static void add_verdict(struct sm_verdicts *v, const struct sm_verdict *new)
-{
-    unsigned at = 0, n = v->num;
-    while (at < n && v->of[at].guid != new->guid)
-        at++;
-    if (at == n && n < SM_VERDICTS_MAX)
-        v->num++;
-    else if (at == n)
-        at = 0;
-    memmove(&v->of[at], &v->of[at + 1], (v->num - 1 - at) * sizeof(v->of[0])); /* the latest is the last */
-    v->of[v->num - 1] = *new;
-}
+const char *const planes_sm_states[] = {"not active", "discovering", "standby", "master"};
 
 /* The subnet managers beside the master, and the ports as each left them when it was master. */
-static void standbys_text(const struct plane *p, const struct verify_plane *v, const struct sm_verdicts *verdicts,
-                          struct text *out)
+static void ask_standbys(struct plane *p, const struct verify_plane *v, const struct sm_verdicts *verdicts)
 {
-    static const char *const states[] = {"not active", "discovering", "standby", "master"};
     const struct smp_port *from = v->from.device[0] ? &v->from : &p->port;
     struct smp *smp = v->num_sms ? smp_open(from->device, from->num) : NULL;
-    unsigned n = 0;
     for (unsigned i = 0; smp && i < v->num_sms; i++) {
         const struct verify_sm *sm = &v->sm[i];
-        const struct sm_verdict *had = verdict_of(verdicts, sm->guid);
+        const struct sm_verdict *had = verdicts_find(verdicts, sm->guid);
+        uint8_t d[64];
+        if (sm->guid == p->sm_guid) {
+            memcpy(p->sm_node, sm->node, sizeof(p->sm_node));
+            continue;
+        }
+        struct plane_standby *s = &p->standby[p->num_standbys++];
+        *s = (struct plane_standby){.guid = sm->guid, .answers = !smp_get(smp, &sm->path, SMP_SM_INFO, 0, d)};
+        memcpy(s->node, sm->node, sizeof(s->node));
+        if (s->answers) {
+            s->priority = d[20] >> 4;
+            s->state = d[20] & 3;
+        }
+        if (had)
+            s->had = *had;
+    }
+    smp_close(smp);
+}
+
+static void standbys_text(const struct plane *p, struct text *out)
+{
+    for (unsigned i = 0; i < p->num_standbys; i++) {
+        const struct plane_standby *s = &p->standby[i];
         char when[32] = "";
         struct tm tm;
-        uint8_t d[64];
-        if (sm->guid == p->sm_guid)
-            continue;
-        text_printf(out, "%s{guid: \"0x%016" PRIx64 "\", node: ", n++ ? ", " : ", others: [", sm->guid);
-        text_yaml_string(out, sm->node);
-        if (!smp_get(smp, &sm->path, SMP_SM_INFO, 0, d))
-            text_printf(out, ", priority: %u, state: %s, ", d[20] >> 4, states[d[20] & 3]);
+        text_printf(out, "%s{guid: \"0x%016" PRIx64 "\", node: ", i ? ", " : ", others: [", s->guid);
+        text_yaml_string(out, s->node);
+        if (s->answers)
+            text_printf(out, ", priority: %u, state: %s, ", s->priority, planes_sm_states[s->state]);
         else
             text_printf(out, ", state: no answer, ");
-        if (had && gmtime_r(&had->at, &tm) && strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", &tm))
-            text_printf(out, "as_master: {at: \"%s\", differences: %u}}", when, had->differences);
+        if (s->had.at && gmtime_r(&s->had.at, &tm) && strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", &tm))
+            text_printf(out, "as_master: {at: \"%s\", differences: %u}}", when, s->had.differences);
         else
             text_printf(out, "as_master: never seen}");
     }
-    smp_close(smp);
-    text_printf(out, n ? "]" : "");
+    text_printf(out, p->num_standbys ? "]" : "");
 }
 
 /* The master is on another host, and ports lack the policy: nobody here can write its configuration. */
-static void note_foreign(const struct plane *p, const struct verify_plane *v, struct verify_result *r)
+static void note_foreign(const struct plane *p, struct verify_result *r)
 {
     struct text how = {0};
-    const char *node = "";
-    for (unsigned i = 0; v && i < v->num_sms; i++)
-        if (v->sm[i].guid == p->sm_guid)
-            node = v->sm[i].node;
+    const char *node = p->sm_node;
     text_printf(&how,
                 "its master is the subnet manager at LID %u, port 0x%016" PRIx64 "%s%s, which does not give ports the "
                 "policy: give its opensm the policy (fabricd there), or make an opensm with the policy master "
@@ -254,11 +247,12 @@ unsigned planes_take(const struct sms *s, const struct qos_tables *want, const s
             p->differences = r->differences;
         }
         if (p->answers && p->compared)
-            add_verdict(verdicts, &(struct sm_verdict){p->sm_guid, time(NULL), p->differences});
+            verdicts_take(verdicts, p->sm_guid, p->differences);
         if (v)
-            standbys_text(p, v, verdicts, out);
-        if (p->answers && !p->is_ours && p->compared && p->differences)
-            note_foreign(p, v, r);
+            ask_standbys(p, v, verdicts);
+        standbys_text(p, out);
+        if (p->answers && !p->is_ours && p->compared && p->differences && verdicts_lasts(verdicts, p->sm_guid))
+            note_foreign(p, r);
         text_printf(out, "}\n");
         p->config = NULL;
     }

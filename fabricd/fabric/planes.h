@@ -8,9 +8,17 @@
 #ifndef FABRICD_FABRIC_PLANES_H
 #define FABRICD_FABRIC_PLANES_H
 
-#include <time.h>
-
 #include "fabricd/fabric/sms.h"
+#include "fabricd/fabric/verdicts.h"
+
+/* A subnet manager of a plane that is not its master. */
+struct plane_standby {
+    uint64_t guid;
+    char node[65]; /* the description of its node */
+    bool answers;
+    uint8_t priority, state; /* planes_sm_states */
+    struct sm_verdict had;   /* as master; at 0: never seen */
+};
 
 struct plane {
     struct smp_port port; /* of this host, to ask the plane from */
@@ -24,22 +32,12 @@ struct plane {
     /* of the last look, if there is a policy (planes_take) */
     bool compared;
     unsigned differences;
+    char sm_node[65]; /* the description of the master's node, if the whole plane was read */
+    struct plane_standby standby[VERIFY_SMS_MAX];
+    unsigned num_standbys;
 };
 
-/*
- * The ports as a subnet manager left them, by the GUID of its port: at the last look that found it master. The
- * configuration of a subnet manager on another host is not read, so this is all that is known of a foreign standby.
- */
-struct sm_verdict {
-    uint64_t guid;
-    time_t at; /* of the look */
-    unsigned differences;
-};
-#define SM_VERDICTS_MAX 16 /* the oldest gives way */
-struct sm_verdicts {
-    struct sm_verdict of[SM_VERDICTS_MAX];
-    unsigned num;
-};
+extern const char *const planes_sm_states[4];
 
 /* How many. */
 unsigned planes_look(const struct sms *s, struct plane plane[VERIFY_SUBNETS_MAX]);
@@ -53,7 +51,8 @@ unsigned planes_missing(const struct sms *s, const struct conf *c, struct text *
 /*
  * The planes, without config, which is the manager's, and for the status a line each, with the result of the last look
  * and the other subnet managers. want NULL: no policy is in force. A master on another host that leaves ports without
- * the policy is noted in r; v gets the verdicts of this look. Returns the number of planes.
+ * the policy for longer than a roll-out takes is noted in r; v gets the verdicts of this look. Returns the number of
+ * planes.
  */
 unsigned planes_take(const struct sms *s, const struct qos_tables *want, const struct plane_tables *planes,
                      struct verify_result *r, struct plane plane[VERIFY_SUBNETS_MAX], struct sm_verdicts *v,

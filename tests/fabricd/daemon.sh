@@ -66,12 +66,12 @@ is "one that it makes is for nobody else to read" "$(stat -c %a made)" 700
 stop $made
 
 mkdir -m 700 torn
-for f in rails.yaml jobs.yaml intent; do echo '- {torn' >torn/$f; done
+for f in rails.yaml jobs.yaml masters.yaml intent; do echo '- {torn' >torn/$f; done
 fabricd --config fabricd.yaml --state "$tmp/torn" --socket "$tmp/torn.sock" 2>torn.log &
 made=$!
 wait_for 10 fabricctl --socket torn.sock status
 stop $made
-for f in rails.yaml jobs.yaml intent; do
+for f in rails.yaml jobs.yaml masters.yaml intent; do
   is "$f, which is damaged, is put aside as it was" "$(cat torn/$f.corrupt-20*Z)" '- {torn'
   like "and named" "is kept as .*torn/$f.corrupt-20[0-9]{6}T[0-9]{6}Z" torn.log
 done

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Another host has an opensm that stands by, and no fabricd: its configuration is not known here. The status names it,
-# and after a handover to it, who it is, and what its ports lack; when this host is master again, what it did.
+# and after a handover to it, who it is, and what its ports lack; when this host is master again, what it did, also to a
+# daemon that is started anew.
 
 if [ -z "${SIMFAB_DIR:-}" ]; then
   here=$(cd "$(dirname "$0")" && pwd)
@@ -41,4 +42,8 @@ not_ok "and the policy is not verified" seen h1 '^policy: .*state: verified'
 simfab opensm restart >restart 2>&1
 ok "the first one is master again, and the ports have the policy" wait_for 60 seen h1 'here: true, .*state: verified'
 ok "what the other one did is remembered" wait_for 10 seen h1 "here: true, .*$others, as_master: .at: \"20[0-9TZ:-]+\", differences: [1-9]"
+had=$(grep -o 'as_master: {[^}]*}' status)
+stop "${daemon_of[1]}"
+start h1
+ok "by a daemon that is started anew, too" wait_for 20 seen h1 "here: true, .*$others, $had"
 done_testing
