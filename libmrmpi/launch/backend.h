@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "libmrmpi/launch/nodemap.h"
 
@@ -37,6 +38,12 @@ static inline int mr_launch_status(int code)
 {
     return code && !(code & 0xff) ? 1 : code & 0xff;
 }
+
+/*
+ * Adds to *sum_ms the real time since the last call, which is kept in *clock_ms (0: none), but a second at most: the
+ * process may have been stopped.
+ */
+void mr_launch_count_ms(int64_t *clock_ms, int64_t *sum_ms);
 
 /* Keeps the text for mr_launch_why() of this thread; returns err. */
 int mr_launch_fail(int err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

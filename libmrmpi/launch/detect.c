@@ -67,6 +67,13 @@ const char *mr_detect_pmi_launcher(void)
     return mr_config_foreign("FLUX_TASK_RANK") ? "Flux" : "the PMI launcher";
 }
 
+bool mr_detect_pmi_answers_at_fences(int version)
+{
+    if (mr_config_foreign("PMI_JOBID") && mr_config_foreign("SLURM_STEP_ID"))
+        return version == 2;
+    return mr_config_foreign("HYDI_CONTROL_FD") || mr_config_foreign("FLUX_TASK_RANK");
+}
+
 const char *mr_detect_pmix_launcher(void)
 {
     static const char *const jobs[][2] = {{"slurm.pmix.", "Slurm's srun"}, {"mrrun", "mrrun"}};

@@ -20,6 +20,12 @@ int mr_detect(const struct mr_launch_backend **out);
 const char *mr_detect_pmi_launcher(void);
 const char *mr_detect_pmix_launcher(void);
 
+/*
+ * True if the PMI launcher is known to answer questions of a rank that waits at a fence. Slurm's pmi2 plugin does in
+ * PMI-2, and reads no further message of such a rank in PMI-1.
+ */
+bool mr_detect_pmi_answers_at_fences(int version);
+
 /* True if one PMIx server serves all ranks on all nodes, as mrrun's does; others have a server for each node. */
 bool mr_detect_one_server(void);
 

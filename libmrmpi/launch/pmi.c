@@ -32,7 +32,12 @@ static struct mr_pmi pmi = {.fd = -1};
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* a question and its answer belong together */
 static _Atomic int broken;                               /* 0 or the first error: then no more questions */
 static bool parted;                                      /* the launcher knows that this process is done */
-static bool fencing;                                     /* the next answer is that of a fence; with the lock */
+/* The fence under way; with the lock. */
+static struct {
+    bool begun, over; /* over: the launcher has said so */
+    bool warned;
+    int64_t waited_ms, clock_ms, heard_ms, asked_ms;
+} fence;
 
 /* ---- values ---- */
 
@@ -143,6 +148,90 @@ static int get_value(int rank, const char *key, void *buf, size_t cap, size_t *l
     return err;
 }
 
+/* ---- fences ---- */
+
+static int begin_fence(void)
+{
+    memset(&fence, 0, sizeof(fence));
+    pmi.questioned = false;
+    int err = pmi.protocol->fence_ask(&pmi);
+    fence.begun = !err;
+    return err;
+}
+
+/* 0: the fence is over. An answer to a question is read before the next message is due. */
+static int read_fence(enum mr_pmi_wait wait)
+{
+    while (!fence.over || pmi.questioned) {
+        int got = pmi.protocol->fence_answer(&pmi, wait);
+
+        if (got < 0)
+            return got;
+        if (got == MR_PMI_FENCE_OVER && fence.over)
+            return mr_pmi_nonsense(&pmi, "a question during a fence");
+        if (got == MR_PMI_FENCE_OVER)
+            fence.over = true;
+        else
+            pmi.questioned = false;
+        fence.heard_ms = fence.waited_ms;
+    }
+    return 0;
+}
+
+/* A launcher that answers no question during a fence gives no sign that tells a late rank from a silent launcher. */
+static int warn_of_wait(void)
+{
+    if (fence.waited_ms >= mr_config.launcher_timeout_s * INT64_C(1000) && !fence.warned) {
+        fence.warned = true;
+        mr_log(MR_LOG_WARN,
+               "rank %d has waited %d s (MRMPI_LAUNCHER_TIMEOUT_S) for %s (%s) to end a fence: a rank is late, or the "
+               "launcher is silent, and this launcher does not say which; the rank waits on",
+               pmi.rank, mr_config.launcher_timeout_s, pmi.launcher, pmi.protocol->name);
+    }
+    return 0;
+}
+
+/* Other ranks may be late, but the launcher must live: a question at every pause, and its answer within the limit. */
+static int look_at_launcher(void)
+{
+    if (!pmi.pause_ms)
+        return 0;
+    if (!mr_detect_pmi_answers_at_fences(pmi.protocol->version))
+        return warn_of_wait();
+    if (pmi.questioned)
+        return fence.waited_ms - fence.asked_ms < mr_config.launcher_timeout_s * INT64_C(1000) ? 0
+                                                                                               : mr_pmi_silent(&pmi);
+    if (fence.waited_ms - fence.heard_ms < pmi.pause_ms)
+        return 0;
+    fence.asked_ms = fence.waited_ms;
+    int err = pmi.protocol->fence_question(&pmi);
+    pmi.questioned = !err;
+    return err;
+}
+
+static int test_pmi_fence(void)
+{
+    int err = read_fence(MR_PMI_NOW);
+
+    if (err != -EAGAIN)
+        return err;
+    mr_launch_count_ms(&fence.clock_ms, &fence.waited_ms);
+    err = look_at_launcher();
+    return err ? err : -EAGAIN;
+}
+
+static int wait_for_pmi_fence(void)
+{
+    int err;
+
+    while ((err = read_fence(MR_PMI_PAUSE)) == -EAGAIN) {
+        fence.waited_ms += pmi.pause_ms;
+        if ((err = look_at_launcher()))
+            return err;
+    }
+    return err;
+}
+
 /* ---- the client's functions: one conversation at a time, none after a fault ---- */
 
 static int enter(void)
@@ -151,7 +240,7 @@ static int enter(void)
     int err = atomic_load_explicit(&broken, memory_order_relaxed);
     if (!err && pmi.fd < 0)
         err = -ENOTCONN;
-    if (!err && fencing)
+    if (!err && fence.begun)
         err = -EBUSY;
     if (err)
         pthread_mutex_unlock(&lock);
@@ -178,19 +267,15 @@ static int pmi_fence_begin(void)
 {
     int err = enter();
 
-    if (err)
-        return err;
-    err = pmi.protocol->fence_ask(&pmi);
-    fencing = !err;
-    return leave(err);
+    return err ? err : leave(begin_fence());
 }
 
 static int pmi_fence_end(bool patient)
 {
     pthread_mutex_lock(&lock);
-    int err = fencing ? pmi.protocol->fence_answer(&pmi, patient ? MR_PMI_PATIENT : MR_PMI_NOW) : -EINVAL;
+    int err = !fence.begun ? -EINVAL : patient ? wait_for_pmi_fence() : test_pmi_fence();
     if (err != -EAGAIN)
-        fencing = false;
+        fence.begun = false;
     return leave(err);
 }
 
@@ -225,9 +310,10 @@ static int map_by_exchange(uint32_t *node_of, struct mr_launch_world *world)
     if (!err)
         err = put_value(key, mine, strlen(mine));
     if (!err)
-        err = pmi.protocol->fence_ask(&pmi);
+        err = begin_fence();
     if (!err)
-        err = pmi.protocol->fence_answer(&pmi, MR_PMI_PATIENT);
+        err = wait_for_pmi_fence();
+    fence.begun = false;
     for (int r = 0; r < pmi.size && !err; r++) {
         list[r] = names + (size_t)r * sizeof(mine);
         err = get_value(r, key, names + (size_t)r * sizeof(mine), sizeof(mine) - 1, &len);

@@ -24,7 +24,9 @@ struct mr_pmi {
     int fd;
     const char *launcher; /* in messages, as "Slurm's srun" */
     const struct mr_pmi_protocol *protocol;
-    size_t have; /* received and not read yet: in[0 .. have-1] */
+    int pause_ms;    /* the longest that a read waits at a time; 0: no limit */
+    bool questioned; /* an open fence also waits for the answer to fence_question */
+    size_t have;     /* received and not read yet: in[0 .. have-1] */
     char in[MR_PMI_MESSAGE_MAX + 1];
     char message[MR_PMI_MESSAGE_MAX + 1]; /* the last message read, or the message being written */
 
@@ -36,10 +38,13 @@ struct mr_pmi {
 
 /* How long to wait for an answer. */
 enum mr_pmi_wait {
-    MR_PMI_SOON,    /* as MRMPI_LAUNCHER_TIMEOUT_S says */
-    MR_PMI_PATIENT, /* without limit: a fence */
-    MR_PMI_NOW,     /* without waiting: -EAGAIN, and a partly received answer is kept */
+    MR_PMI_SOON,  /* as MRMPI_LAUNCHER_TIMEOUT_S says */
+    MR_PMI_PAUSE, /* -EAGAIN after pause_ms without a byte; a partly received answer is kept */
+    MR_PMI_NOW,   /* the same without waiting */
 };
+
+/* Messages that may come at an open fence. */
+enum { MR_PMI_FENCE_OVER = 0, MR_PMI_FENCE_LIFE = 1 };
 
 struct mr_pmi_protocol {
     const char *name;
@@ -47,7 +52,8 @@ struct mr_pmi_protocol {
     int (*begin)(struct mr_pmi *pmi); /* after the versions were agreed on: job, maxima; PMI-2: rank and size too */
     int (*put)(struct mr_pmi *pmi, const char *key, const char *value);
     int (*fence_ask)(struct mr_pmi *pmi);
-    int (*fence_answer)(struct mr_pmi *pmi, enum mr_pmi_wait wait);
+    int (*fence_question)(struct mr_pmi *pmi);                      /* anything that a live launcher answers at once */
+    int (*fence_answer)(struct mr_pmi *pmi, enum mr_pmi_wait wait); /* MR_PMI_FENCE_OVER, or _LIFE: that question's */
     int (*get)(struct mr_pmi *pmi, const char *key, char *value, size_t cap); /* -ENOENT: there is none */
     int (*mapping)(struct mr_pmi *pmi, char *value, size_t cap);              /* -ENOENT: the launcher has none */
     int (*abort)(struct mr_pmi *pmi, int code, const char *why);
@@ -66,6 +72,9 @@ int mr_pmi_send(struct mr_pmi *pmi, const char *data, size_t len);
 /* Into pmi->message, without its end. */
 int mr_pmi_read_line(struct mr_pmi *pmi, enum mr_pmi_wait wait);
 int mr_pmi_read_frame(struct mr_pmi *pmi, enum mr_pmi_wait wait);
+
+/* Reports that the launcher gave no answer in time, and returns -ETIMEDOUT. */
+int mr_pmi_silent(struct mr_pmi *pmi);
 
 /* Reports that pmi->message is no answer to the question, and returns -EPROTO. */
 int mr_pmi_nonsense(struct mr_pmi *pmi, const char *asked);

@@ -21,22 +21,23 @@ static int send_line(struct mr_pmi *pmi, int len)
     return mr_pmi_send(pmi, pmi->message, (size_t)len);
 }
 
-/* Reads the answer, whose command must be the wanted one. */
-static int read_pmi1_answer(struct mr_pmi *pmi, const char *asked, const char *wanted, enum mr_pmi_wait wait)
+static bool is_pmi1_answer(struct mr_pmi *pmi, const char *command)
 {
     char text[64];
-    int err = mr_pmi_read_line(pmi, wait);
 
-    if (err)
-        return err;
-    return pmi1_value(pmi, "cmd", text, sizeof(text)) || strcmp(text, wanted) ? mr_pmi_nonsense(pmi, asked) : 0;
+    return !pmi1_value(pmi, "cmd", text, sizeof(text)) && !strcmp(text, command);
 }
 
+/* Sends pmi->message and reads the answer, whose command must be the wanted one. */
 static int ask_pmi1(struct mr_pmi *pmi, int len, const char *asked, const char *wanted)
 {
     int err = send_line(pmi, len);
 
-    return err ? err : read_pmi1_answer(pmi, asked, wanted, MR_PMI_SOON);
+    if (!err)
+        err = mr_pmi_read_line(pmi, MR_PMI_SOON);
+    if (err)
+        return err;
+    return is_pmi1_answer(pmi, wanted) ? 0 : mr_pmi_nonsense(pmi, asked);
 }
 
 static int __attribute__((format(printf, 2, 3))) write_line(struct mr_pmi *pmi, const char *fmt, ...)
@@ -113,11 +114,22 @@ static int pmi1_fence_ask(struct mr_pmi *pmi)
     return send_line(pmi, write_line(pmi, "cmd=barrier_in\n"));
 }
 
+/* Hydra's proxies hand questions for this key to mpiexec, and answer others themselves. */
+static int pmi1_fence_question(struct mr_pmi *pmi)
+{
+    return send_line(pmi, write_line(pmi, "cmd=get kvsname=%s key=PMI_dead_processes\n", pmi->job));
+}
+
 static int pmi1_fence_answer(struct mr_pmi *pmi, enum mr_pmi_wait wait)
 {
-    int err = read_pmi1_answer(pmi, "barrier_in", "barrier_out", wait);
+    int err = mr_pmi_read_line(pmi, wait);
 
-    return !err && pmi1_refused(pmi) ? mr_pmi_nonsense(pmi, "barrier_in") : err;
+    if (err)
+        return err;
+    if (pmi->questioned && is_pmi1_answer(pmi, "get_result"))
+        return MR_PMI_FENCE_LIFE;
+    return is_pmi1_answer(pmi, "barrier_out") && !pmi1_refused(pmi) ? MR_PMI_FENCE_OVER
+                                                                    : mr_pmi_nonsense(pmi, "barrier_in");
 }
 
 static int pmi1_get(struct mr_pmi *pmi, const char *key, char *value, size_t cap)
@@ -153,6 +165,7 @@ const struct mr_pmi_protocol mr_pmi_protocol1 = {
     .begin = pmi1_begin,
     .put = pmi1_put,
     .fence_ask = pmi1_fence_ask,
+    .fence_question = pmi1_fence_question,
     .fence_answer = pmi1_fence_answer,
     .get = pmi1_get,
     .mapping = pmi1_mapping,

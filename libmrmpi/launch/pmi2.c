@@ -31,19 +31,29 @@ static int __attribute__((format(printf, 2, 3))) send_frame(struct mr_pmi *pmi, 
 }
 
 /* The answer to a command is called COMMAND-response and says rc=0. */
-static int read_pmi2_answer(struct mr_pmi *pmi, const char *command, enum mr_pmi_wait wait)
+static bool is_pmi2_answer(struct mr_pmi *pmi, const char *command)
 {
     char text[64];
     size_t len = strlen(command);
-    int err = mr_pmi_read_frame(pmi, wait);
 
-    if (err)
-        return err;
-    if (pmi2_value(pmi, "cmd", text, sizeof(text)) || strncmp(text, command, len) || strcmp(text + len, "-response"))
-        return mr_pmi_nonsense(pmi, command);
-    if (pmi2_value(pmi, "rc", text, sizeof(text)) || strcmp(text, "0") != 0)
+    return !pmi2_value(pmi, "cmd", text, sizeof(text)) && !strncmp(text, command, len) &&
+           !strcmp(text + len, "-response");
+}
+
+static int check_pmi2_answer(struct mr_pmi *pmi, const char *command)
+{
+    char text[64];
+
+    if (!is_pmi2_answer(pmi, command) || pmi2_value(pmi, "rc", text, sizeof(text)) || strcmp(text, "0") != 0)
         return mr_pmi_nonsense(pmi, command);
     return 0;
+}
+
+static int read_pmi2_answer(struct mr_pmi *pmi, const char *command)
+{
+    int err = mr_pmi_read_frame(pmi, MR_PMI_SOON);
+
+    return err ? err : check_pmi2_answer(pmi, command);
 }
 
 static int read_pmi2_number(struct mr_pmi *pmi, const char *name, long long min, int *out)
@@ -75,7 +85,7 @@ static int pmi2_begin(struct mr_pmi *pmi)
                   : send_frame(pmi, "cmd=fullinit;pmijobid=%s;pmirank=%d;threaded=FALSE;", escaped, pmi->rank);
 
     if (!err)
-        err = read_pmi2_answer(pmi, "fullinit", MR_PMI_SOON);
+        err = read_pmi2_answer(pmi, "fullinit");
     if (!err)
         err = read_pmi2_number(pmi, "rank", 0, &pmi->rank);
     if (!err)
@@ -85,7 +95,7 @@ static int pmi2_begin(struct mr_pmi *pmi)
     if (!err)
         err = send_frame(pmi, "cmd=job-getid;");
     if (!err)
-        err = read_pmi2_answer(pmi, "job-getid", MR_PMI_SOON);
+        err = read_pmi2_answer(pmi, "job-getid");
     if (!err && (pmi2_value(pmi, "jobid", pmi->job, sizeof(pmi->job)) || !*pmi->job))
         err = mr_pmi_nonsense(pmi, "job-getid");
     pmi->key_max = MR_PMI_KEY_MAX;
@@ -97,7 +107,7 @@ static int pmi2_put(struct mr_pmi *pmi, const char *key, const char *value)
 {
     int err = send_frame(pmi, "cmd=kvs-put;key=%s;value=%s;", key, value);
 
-    return err ? err : read_pmi2_answer(pmi, "kvs-put", MR_PMI_SOON);
+    return err ? err : read_pmi2_answer(pmi, "kvs-put");
 }
 
 static int pmi2_fence_ask(struct mr_pmi *pmi)
@@ -105,16 +115,27 @@ static int pmi2_fence_ask(struct mr_pmi *pmi)
     return send_frame(pmi, "cmd=kvs-fence;");
 }
 
+static int ask_for_mapping(struct mr_pmi *pmi)
+{
+    return send_frame(pmi, "cmd=info-getjobattr;key=PMI_process_mapping;");
+}
+
 static int pmi2_fence_answer(struct mr_pmi *pmi, enum mr_pmi_wait wait)
 {
-    return read_pmi2_answer(pmi, "kvs-fence", wait);
+    int err = mr_pmi_read_frame(pmi, wait);
+
+    if (err)
+        return err;
+    if (pmi->questioned && is_pmi2_answer(pmi, "info-getjobattr"))
+        return MR_PMI_FENCE_LIFE;
+    return check_pmi2_answer(pmi, "kvs-fence"); /* 0: MR_PMI_FENCE_OVER */
 }
 
 /* found=TRUE and the value, or found=FALSE. */
 static int read_found(struct mr_pmi *pmi, const char *command, char *value, size_t cap)
 {
     char text[32];
-    int err = read_pmi2_answer(pmi, command, MR_PMI_SOON);
+    int err = read_pmi2_answer(pmi, command);
 
     if (err)
         return err;
@@ -134,7 +155,7 @@ static int pmi2_get(struct mr_pmi *pmi, const char *key, char *value, size_t cap
 
 static int pmi2_mapping(struct mr_pmi *pmi, char *value, size_t cap)
 {
-    int err = send_frame(pmi, "cmd=info-getjobattr;key=PMI_process_mapping;");
+    int err = ask_for_mapping(pmi);
 
     return err ? err : read_found(pmi, "info-getjobattr", value, cap);
 }
@@ -152,7 +173,7 @@ static int pmi2_finish(struct mr_pmi *pmi)
 {
     int err = send_frame(pmi, "cmd=finalize;");
 
-    return err ? err : read_pmi2_answer(pmi, "finalize", MR_PMI_SOON);
+    return err ? err : read_pmi2_answer(pmi, "finalize");
 }
 
 const struct mr_pmi_protocol mr_pmi_protocol2 = {
@@ -162,6 +183,7 @@ const struct mr_pmi_protocol mr_pmi_protocol2 = {
     .begin = pmi2_begin,
     .put = pmi2_put,
     .fence_ask = pmi2_fence_ask,
+    .fence_question = ask_for_mapping,
     .fence_answer = pmi2_fence_answer,
     .get = pmi2_get,
     .mapping = pmi2_mapping,

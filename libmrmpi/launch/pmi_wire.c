@@ -3,8 +3,8 @@
  * The connection to a PMI launcher: a socket that the launcher left open in this process (PMI_FD) or a connection to
  * its port (PMI_PORT).
  *
- * The launcher may die, stop or send nonsense: each ends in an error with a description. An answer is waited for with
- * the socket's own timeout; at a fence the timeout only means another try, because other ranks may be late.
+ * The launcher may die, stop or send nonsense: each ends in an error with a description. Reads wait with the socket's
+ * own timeout, a part of MRMPI_LAUNCHER_TIMEOUT_S.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,6 +20,8 @@
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/launch/backend.h"
 #include "libmrmpi/launch/pmi.h"
+
+enum { PAUSE_MAX_MS = 10000 };
 
 /* ---- bytes ---- */
 
@@ -50,8 +52,16 @@ int mr_pmi_send(struct mr_pmi *pmi, const char *data, size_t len)
     return 0;
 }
 
+int mr_pmi_silent(struct mr_pmi *pmi)
+{
+    return mr_launch_fail(-ETIMEDOUT, "%s (%s) gave no answer for %d s (MRMPI_LAUNCHER_TIMEOUT_S)", pmi->launcher,
+                          pmi->protocol->name, mr_config.launcher_timeout_s);
+}
+
 static int receive_more(struct mr_pmi *pmi, enum mr_pmi_wait wait)
 {
+    int64_t left_ms = mr_config.launcher_timeout_s * INT64_C(1000);
+
     if (pmi->have == MR_PMI_MESSAGE_MAX)
         return mr_launch_fail(-EPROTO, "%s (%s) sent a message of more than %d bytes", pmi->launcher,
                               pmi->protocol->name, MR_PMI_MESSAGE_MAX);
@@ -65,15 +75,14 @@ static int receive_more(struct mr_pmi *pmi, enum mr_pmi_wait wait)
         }
         if (n == 0)
             return connection_failed(pmi, 0);
-        bool silent = errno == EAGAIN || errno == EWOULDBLOCK;
-        if (errno == EINTR || (silent && wait == MR_PMI_PATIENT))
+        if (errno == EINTR)
             continue;
-        if (silent && wait == MR_PMI_NOW)
+        if (errno != EAGAIN && errno != EWOULDBLOCK)
+            return connection_failed(pmi, errno);
+        if (wait != MR_PMI_SOON)
             return -EAGAIN;
-        if (silent)
-            return mr_launch_fail(-ETIMEDOUT, "%s (%s) gave no answer for %d s (MRMPI_LAUNCHER_TIMEOUT_S)",
-                                  pmi->launcher, pmi->protocol->name, mr_config.launcher_timeout_s);
-        return connection_failed(pmi, errno);
+        if ((left_ms -= pmi->pause_ms) <= 0)
+            return mr_pmi_silent(pmi);
     }
 }
 
@@ -123,7 +132,7 @@ int mr_pmi_read_frame(struct mr_pmi *pmi, enum mr_pmi_wait wait)
     }
     size_t all = MR_PMI_FRAME_HEADER + (size_t)len;
     while (pmi->have < all && !err)
-        err = receive_more(pmi, wait == MR_PMI_PATIENT ? MR_PMI_SOON : wait);
+        err = receive_more(pmi, wait == MR_PMI_PAUSE ? MR_PMI_SOON : wait);
     return err ? err : take_message(pmi, MR_PMI_FRAME_HEADER, (size_t)len, all);
 }
 
@@ -254,11 +263,15 @@ static int introduce(struct mr_pmi *pmi)
 /* An inherited descriptor may be of any kind; programs started by this process must not have it. */
 static int prepare_socket(struct mr_pmi *pmi)
 {
-    struct timeval patience = {.tv_sec = mr_config.launcher_timeout_s};
+    struct timeval patience = {.tv_sec = mr_config.launcher_timeout_s}, pause;
     int flags = fcntl(pmi->fd, F_GETFL);
 
+    pmi->pause_ms = mr_config.launcher_timeout_s * 250;
+    if (pmi->pause_ms > PAUSE_MAX_MS)
+        pmi->pause_ms = PAUSE_MAX_MS;
+    pause = (struct timeval){.tv_sec = pmi->pause_ms / 1000, .tv_usec = pmi->pause_ms % 1000 * 1000};
     if (flags < 0 || fcntl(pmi->fd, F_SETFL, flags & ~O_NONBLOCK) || fcntl(pmi->fd, F_SETFD, FD_CLOEXEC) ||
-        setsockopt(pmi->fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)) ||
+        setsockopt(pmi->fd, SOL_SOCKET, SO_RCVTIMEO, &pause, sizeof(pause)) ||
         setsockopt(pmi->fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience)))
         return connection_failed(pmi, errno);
     return 0;

@@ -13,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -34,7 +33,7 @@ static unsigned lives;                      /* how often this process has joined
 static const struct mr_launch_world *known; /* the caller's, from init to finalize */
 
 /* Time between signs of life; a fence that is only tested looks at the time once in so many tests. */
-enum { PING_MS = 10000, TESTS_A_LOOK = 4096, STEP_MAX_MS = 1000, AGAIN_MAX_NS = 20000000 };
+enum { PING_MS = 10000, TESTS_A_LOOK = 4096, AGAIN_MAX_NS = 20000000 };
 
 /* The fence begun. libpmix reads how until the fence is over. Times: how long this rank has waited, in ms. */
 static struct {
@@ -572,26 +571,13 @@ static void end_fence(void)
     fence.answer = fence.ping = NULL;
 }
 
-/* Real time, and a step of it at most: simulated hosts give clock_gettime() another, and the process may have slept. */
-static void count_time_of_tests(void)
-{
-    struct timespec t = {0};
-    int64_t now, step;
-
-    syscall(SYS_clock_gettime, CLOCK_MONOTONIC_COARSE, &t);
-    now = t.tv_sec * 1000 + t.tv_nsec / 1000000;
-    step = fence.tested_ms ? now - fence.tested_ms : 0;
-    fence.tested_ms = now;
-    fence.waited_ms += step < STEP_MAX_MS ? step : STEP_MAX_MS;
-}
-
 static int test_fence(void)
 {
     if (atomic_load(&fence.answer->given))
         return answer_error(fence.answer);
     if (++fence.tests % TESTS_A_LOOK)
         return -EAGAIN;
-    count_time_of_tests();
+    mr_launch_count_ms(&fence.tested_ms, &fence.waited_ms);
     int err = look_at_server();
     return err ? err : -EAGAIN;
 }

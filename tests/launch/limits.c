@@ -3,7 +3,8 @@
  * A rank whose connection to the launcher ends or falls silent: "limits closed|silent OPERATION" or "limits late
  * SECONDS". The connection of rank 0 goes through a relay of its own, which is killed or stopped before the operation.
  * Rank 0 prints the operation's error and how long the operation took. With "late" the launcher lives, and rank 1 comes
- * to the fence so much later.
+ * to the fence so much later. Under Hydra (PMI) there is no relay: "limits stopped proxy|mpiexec OPERATION" stops the
+ * process itself.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -163,6 +164,43 @@ static int end_of_connection(bool silent, const char *operation, bool me)
     _exit(1);
 }
 
+/* The proxy is the parent of a rank, mpiexec the parent of the proxy. */
+static pid_t hydra_process(const char *which)
+{
+    char path[64];
+    pid_t proxy = getppid(), mpiexec = 0;
+    FILE *f;
+
+    if (!strcmp(which, "proxy"))
+        return proxy;
+    snprintf(path, sizeof(path), "/proc/%d/stat", (int)proxy);
+    f = fopen(path, "r");
+    if (!f || fscanf(f, "%*d (%*[^)]) %*c %d", &mpiexec) != 1 || mpiexec < 2)
+        exit(94);
+    fclose(f);
+    return mpiexec;
+}
+
+static int stopped_launcher(const char *which, const char *operation, bool me)
+{
+    pid_t launcher = hydra_process(which);
+    const struct mr_launch *self;
+    int err = join(&self);
+
+    if (err)
+        return printf("FAIL init: %s\n", mr_launch_why(err)), 1;
+    if (!me)
+        pause();
+    kill(launcher, SIGSTOP);
+    double begin = now_s();
+    err = operate(operation);
+    double end = now_s();
+    kill(launcher, SIGCONT);
+    printf("%s: %.1f s: %s\n", operation, end - begin, err ? mr_launch_why(err) : "no error");
+    fflush(stdout);
+    mr_launch_abort(1, "the test is over");
+}
+
 static int late_rank(unsigned seconds)
 {
     const struct mr_launch *self;
@@ -181,11 +219,13 @@ static int late_rank(unsigned seconds)
 
 int main(int argc, char **argv)
 {
-    const char *rank = getenv("PMIX_RANK");
+    const char *rank = getenv("PMIX_RANK") ? getenv("PMIX_RANK") : getenv("PMI_RANK");
 
     if (argc < 3 || !rank || mr_config_init())
         return 95;
     if (!strcmp(argv[1], "late"))
         return late_rank((unsigned)atoi(argv[2]));
+    if (!strcmp(argv[1], "stopped") && argc > 3)
+        return stopped_launcher(argv[2], argv[3], !strcmp(rank, "0"));
     return end_of_connection(!strcmp(argv[1], "silent"), argv[2], !strcmp(rank, "0"));
 }

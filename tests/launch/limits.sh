@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# No rank waits for a launcher that is gone or silent: each question to a PMIx server has a limit, and a fence asks for signs
-# of life. A rank that comes late is waited for.
+# No rank waits for a launcher that is gone or silent: each question to the launcher (PMIx; PMI: Hydra) has a limit, and a
+# fence asks for signs of life. A rank that comes late is waited for.
 . "$(dirname "$0")/../tap.sh"
 export LSAN_OPTIONS=${LSAN_OPTIONS:-suppressions=$(dirname "$(realpath "$0")")/../mrrun/lsan.supp:print_suppressions=0}
 limits=$BUILD/tests/launch/limits
@@ -30,5 +30,24 @@ run late 6
 is "a rank that is later than the limit is waited for" "$? $(grep -c 'no error$' "$tmp/out")" "0 2"
 ok "as long as it takes" took 11 110
 MRMPI_LAUNCHER_TIMEOUT_S=0 run late 1
+is "without a limit, too" "$? $(grep -c 'no error$' "$tmp/out")" "0 2"
+
+# ---- PMI
+if ! command -v mpiexec.hydra >/dev/null; then
+  ok "the same under Hydra # SKIP no mpiexec.hydra (package mpich)" true
+  done_testing
+fi
+hydra() { timeout 120 mpiexec.hydra -launcher fork -n 2 "$limits" "$@" >"$tmp/out" 2>"$tmp/err" </dev/null; }
+for operation in get fence steps; do
+  hydra stopped proxy $operation
+  like "a proxy of Hydra's that is stopped, $operation: told" "^$operation: .* Hydra's mpiexec \(PMI-1\) gave no answer for 2 s \(MRMPI_LAUNCHER_TIMEOUT_S\)" "$tmp/out"
+  ok "in time" took 1.5 20
+done
+hydra stopped mpiexec fence
+like "a stopped mpiexec whose proxy lives, fence: told" "^fence: .* Hydra's mpiexec \(PMI-1\) gave no answer for 2 s \(MRMPI_LAUNCHER_TIMEOUT_S\)" "$tmp/out"
+hydra late 6
+is "Hydra waits for a rank that is later than the limit" "$? $(grep -c 'no error$' "$tmp/out")" "0 2"
+ok "as long as it takes" took 11 110
+MRMPI_LAUNCHER_TIMEOUT_S=0 hydra late 1
 is "without a limit, too" "$? $(grep -c 'no error$' "$tmp/out")" "0 2"
 done_testing

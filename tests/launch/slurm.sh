@@ -31,6 +31,11 @@ slurm srun --mpi=pmi2 "${block[@]}" -m cyclic "$client"
 is "pmi2: ranks dealt out to the nodes in turn" "$? $(worlds)" "0 $cyclic"
 MRMPI_LAUNCHER=pmi1 slurm srun --mpi=pmi2 "${block[@]}" "$client"
 is "PMI-1 by the same plugin" "$? $(worlds)" "0 $four"
+for protocol in pmi2 pmi1; do # PMI-1 of Slurm reads nothing of a rank at a fence
+  MRMPI_LAUNCHER=$protocol MRMPI_LAUNCHER_TIMEOUT_S=1 slurm srun --mpi=pmi2 -N 2 -n 2 "$BUILD/tests/launch/limits" late 3
+  is "$protocol: a rank that is later than a launcher may be silent is waited for" "$? $(grep -c 'no error$' "$tmp/out")" "0 2"
+done
+like "with a warning where the launcher does not say that it lives" 'warning: rank 0 has waited 1 s \(MRMPI_LAUNCHER_TIMEOUT_S\) for Slurm.s srun \(PMI-1\)' "$tmp/err"
 slurm srun --mpi=pmix "${block[@]}" "$client"
 is "pmix: four ranks on two nodes exchange addresses" "$? $(worlds)" "0 $four"
 slurm srun --mpi=pmix "${block[@]}" -m cyclic "$client"

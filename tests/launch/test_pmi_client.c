@@ -34,7 +34,8 @@ struct plan {
     bool in_bytes;       /* answers come byte by byte */
     bool flood;          /* that answer is without end */
     bool dies;           /* gone after that answer */
-    bool late;           /* that answer comes after a while, byte by byte */
+    int late_ms;         /* that answer comes after so long, byte by byte */
+    bool stops;          /* silent after that answer */
 };
 
 /* ---- the launcher ---- */
@@ -49,13 +50,13 @@ static struct {
 
 static void answer_raw(const char *text, size_t len)
 {
-    bool in_bytes = server.plan->in_bytes || server.plan->late;
+    bool in_bytes = server.plan->in_bytes || server.plan->late_ms;
 
     for (size_t i = 0; i < len; i += in_bytes ? 1 : len) {
         if (send(server.fd, text + i, in_bytes ? 1 : len, MSG_NOSIGNAL) < 0)
             _exit(0);
         if (in_bytes)
-            usleep(server.plan->late ? 5000 : 100);
+            usleep(server.plan->late_ms ? 5000 : 100);
     }
 }
 
@@ -79,9 +80,10 @@ static void answer_as_planned(void)
     if (server.plan->flood)
         for (memset(out, 'x', sizeof(out));;)
             answer_raw(out, sizeof(out));
-    if (server.plan->late)
-        usleep(100000);
+    usleep((useconds_t)server.plan->late_ms * 1000);
     answer(server.plan->answer);
+    while (server.plan->stops)
+        pause();
     if (server.plan->dies)
         _exit(0);
 }
@@ -419,42 +421,87 @@ START_TEST(death_is_seen_between_calls)
 }
 END_TEST
 
-/* Others may come late to a fence: longer than an answer is waited for. A signal in the meantime is nothing. */
+/* known: the test's launcher looks like one that the client knows to answer questions during a fence. */
+static void pretend_launcher(int version, bool known)
+{
+    if (known && version == 1)
+        setenv("HYDI_CONTROL_FD", "9", 1);
+    if (known && version == 2)
+        setenv("SLURM_STEP_ID", "0", 1), setenv("PMI_JOBID", "1.0", 1);
+}
+
+/*
+ * Others may come late to a fence: longer than an answer is waited for, whether the launcher answers questions
+ * meanwhile or is not asked. A signal in the meantime is nothing.
+ */
 static void nothing(int sig)
 {
 }
 
 START_TEST(fences_are_waited_for)
 {
-    const struct plan plan = {_i + 1, 2, _i ? "kvs-fence" : "barrier_in", SILENT, MAP};
+    const int version = _i % 2 + 1;
+    const struct plan plan = {version, 2, version == 2 ? "kvs-fence" : "barrier_in", SILENT, MAP, .stops = _i < 2};
     struct sigaction act = {.sa_handler = nothing};
 
     sigaction(SIGALRM, &act, NULL);
+    pretend_launcher(version, _i >= 2);
     begin(&plan);
     if (fork() == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         usleep(300000);
         kill(getppid(), SIGALRM);
-        usleep(2000000);
+        usleep(3000000);
         kill(getppid(), SIGUSR1);
         _exit(0);
     }
     signal(SIGUSR1, _exit); /* with SIGUSR1's number: the fence was still waiting */
-    mr_launch_fence();
-    ck_abort_msg("the fence ended");
+    int err = mr_launch_fence();
+    ck_abort_msg("the fence ended: %s", mr_launch_why(err));
 }
 END_TEST
 
-/* A rank that goes on working while others are late. */
+/* A launcher that answers questions during a fence, and stops: waited for, or asked about. */
+START_TEST(silence_at_a_fence)
+{
+    const int version = _i % 2 + 1;
+    const struct plan plan = {version, 2, version == 2 ? "kvs-fence" : "barrier_in", SILENT, MAP, .stops = true};
+    int err = 0;
+    size_t len;
+    char c;
+
+    pretend_launcher(version, true);
+    begin(&plan);
+    if (_i < 2)
+        err = mr_launch_fence();
+    else if (!(err = mr_launch_fence_begin()))
+        while ((err = mr_launch_fence_done()) == -EAGAIN)
+            usleep(100);
+    expect_why(err, -ETIMEDOUT,
+               version == 2 ? "Slurm's srun (PMI-2) gave no answer for 1 s (MRMPI_LAUNCHER_TIMEOUT_S)"
+                            : "Hydra's mpiexec (PMI-1) gave no answer for 1 s (MRMPI_LAUNCHER_TIM");
+    ck_assert_int_eq(mr_launch_get(0, "k", &c, 1, &len), -ETIMEDOUT);
+}
+END_TEST
+
+/*
+ * A rank that goes on working while others are late. With a launcher that answers questions, one is open when the fence
+ * ends: the launcher of this test reads the question afterwards.
+ */
 START_TEST(fences_are_asked_about)
 {
-    const struct plan plan = {
-        _i + 1, 2,           _i ? "kvs-fence" : "barrier_in", _i ? "cmd=kvs-fence-response;rc=0;" : "cmd=barrier_out",
-        MAP,    .late = true};
+    const int version = _i % 2 + 1;
+    const struct plan plan = {version,
+                              2,
+                              version == 2 ? "kvs-fence" : "barrier_in",
+                              version == 2 ? "cmd=kvs-fence-response;rc=0;" : "cmd=barrier_out",
+                              MAP,
+                              .late_ms = _i < 2 ? 100 : 600};
     int err, asked = 0;
     size_t len;
     char c;
 
+    pretend_launcher(version, _i >= 2);
     begin(&plan);
     ck_assert_int_eq(mr_launch_fence_done(), -EINVAL);
     ck_assert_int_eq(mr_launch_put("k", "v", 1), 0);
@@ -479,7 +526,7 @@ END_TEST
 
 START_TEST(launcher_dies_at_an_open_fence)
 {
-    const struct plan plan = {_i + 1, 2, _i ? "kvs-fence" : "barrier_in", CLOSES, MAP, .late = true};
+    const struct plan plan = {_i + 1, 2, _i ? "kvs-fence" : "barrier_in", CLOSES, MAP, .late_ms = 100};
     int err;
 
     begin(&plan);
@@ -621,8 +668,9 @@ int main(void)
     tcase_add_loop_test(t, faults_at_init, 0, COUNT(bad));
     tcase_add_loop_test(t, launcher_dies, 0, 2);
     tcase_add_loop_test(t, death_is_seen_between_calls, 0, 2);
-    tcase_add_loop_exit_test(t, fences_are_waited_for, SIGUSR1, 0, 2);
-    tcase_add_loop_test(t, fences_are_asked_about, 0, 2);
+    tcase_add_loop_exit_test(t, fences_are_waited_for, SIGUSR1, 0, 4);
+    tcase_add_loop_test(t, silence_at_a_fence, 0, 4);
+    tcase_add_loop_test(t, fences_are_asked_about, 0, 4);
     tcase_add_loop_test(t, launcher_dies_at_an_open_fence, 0, 2);
     tcase_add_loop_test(t, port, 0, 4);
     tcase_add_test(t, port_faults);
