@@ -324,6 +324,15 @@ static void tell_progress(const struct daemon *d, uint64_t asker, const char *li
         d->listener->said(d->listener_arg, asker, line, len);
 }
 
+/* The client or the listener that asked for the task: 0, a negative errno or enum fd_ended. */
+static void tell_done(const struct daemon *d, uint64_t asker, int status)
+{
+    if (asker < DAEMON_LISTENER_ASKERS)
+        server_done(d->server, asker, status);
+    else if (d->listener)
+        d->listener->done(d->listener_arg, asker, status);
+}
+
 static void after_apply(struct daemon *d, const struct manager_event *e)
 {
     struct text t = {0};
@@ -385,13 +394,9 @@ static bool has_looked(const struct daemon *d, const struct manager_event *e)
 /* The findings, and the task's result. */
 static void answer_task(struct daemon *d, const struct manager_event *e, int status)
 {
-    status = e->ended ? e->ended : status;
-    if (e->client < DAEMON_LISTENER_ASKERS) {
+    if (e->client < DAEMON_LISTENER_ASKERS)
         server_found(d->server, e->client, text_str(&e->found), e->found.len);
-        server_done(d->server, e->client, status);
-    } else if (d->listener) {
-        d->listener->done(d->listener_arg, e->client, status);
-    }
+    tell_done(d, e->client, e->ended ? e->ended : status);
 }
 
 /*
@@ -464,6 +469,8 @@ static int end_join(struct daemon *d, uint64_t serial, uint64_t client, int stat
     char id[FD_JOB_MAX] = "";
     if (!status && tell_absent(d, join, client))
         status = -EHOSTUNREACH;
+    if (!status && join && d->listener)
+        d->listener->joined(d->listener_arg, join->job, join);
     if (!status || !join)
         return status;
     memcpy(id, join->job, sizeof(id));
@@ -481,7 +488,7 @@ static void answer_joined(struct daemon *d)
         d->first_waiting = t->next;
         d->num_waiting--;
         int status = end_join(d, t->join, t->client, 0);
-        server_done(d->server, t->client, status);
+        tell_done(d, t->client, status);
         task_free(t);
     }
 }

@@ -29,6 +29,8 @@ enum job_news { JOB_NEW, JOB_CHANGED, JOB_ENDED };
 struct daemon_listener {
     void (*job)(void *arg, const struct job *job, enum job_news news);
     void (*state)(void *arg); /* the policy in force, its state in the fabric, or a rail */
+    void (*joined)(void *arg, const char *job, const struct join *join);   /* hosts of a job; NULL: they have left */
+    void (*user)(void *arg);                                               /* groups of a user have become known */
     void (*said)(void *arg, uint64_t asker, const char *line, size_t len); /* progress of a task of the listener */
     void (*done)(void *arg, uint64_t asker, int status);                   /* 0, a negative errno or enum fd_ended */
 };

@@ -69,6 +69,12 @@ int daemon_join(struct daemon *d, const struct job *job, const char *hosts, uint
     return rc;
 }
 
+static void tell_left(const struct daemon *d, const char *id)
+{
+    if (d->listener)
+        d->listener->joined(d->listener_arg, id, NULL);
+}
+
 int daemon_leave(struct daemon *d, const char *id, uint32_t run, uint64_t client)
 {
     const struct join *join = joins_find(&d->joins, id);
@@ -78,6 +84,7 @@ int daemon_leave(struct daemon *d, const char *id, uint32_t run, uint64_t client
     if (rc)
         return rc;
     log_info("job %s: its hosts leave its partition", id);
+    tell_left(d, id);
     return daemon_members(d, "", client);
 }
 
@@ -91,6 +98,7 @@ void daemon_end_joins(struct daemon *d)
         if (joins_delete(&d->joins, id))
             break;
         changed = true;
+        tell_left(d, id);
         log_warn("job %s: its hosts leave its partition, since the job's time is over and nobody said that it has "
                  "ended",
                  id);

@@ -341,6 +341,8 @@ void requests_user_known(void *arg, uid_t uid)
     struct daemon *d = arg;
     orders_user_known(d, uid);
     server_go_on(d->server, is_known, d);
+    if (d->listener)
+        d->listener->user(d->listener_arg);
     subscribers_publish(d);
 }
 

@@ -32,25 +32,40 @@ static void on_state(void *arg)
             job_tell(b, b->d->jobs.job[i], JOB_CHANGED);
 }
 
+static void on_joined(void *arg, const char *job, const struct join *join)
+{
+    struct dbus *b = arg;
+    if (!b->named)
+        return;
+    join_tell(b, job, join);
+    manager_tell(b);
+}
+
 static void on_said(void *arg, uint64_t asker, const char *line, size_t len)
 {
-    policy_said(arg, asker, line, len);
+    waiting_said(arg, asker, line, len);
 }
 
 static void on_task_done(void *arg, uint64_t asker, int status)
 {
-    policy_done(arg, asker, status);
+    waiting_done(arg, asker, status);
+}
+
+static void on_user(void *arg)
+{
+    join_user_known(arg);
 }
 
 static const struct daemon_listener listener = {
-    .job = on_job_news, .state = on_state, .said = on_said, .done = on_task_done};
+    .job = on_job_news, .state = on_state, .joined = on_joined, .user = on_user, .said = on_said, .done = on_task_done};
 
 /* ---- the connection ---------------------------------------------------------------------------------------------- */
 
 static void leave(struct dbus *b)
 {
     sender_forget(b);
-    policy_forget(b);
+    waiting_forget(b);
+    join_forget(b);
     b->named = false;
     b->request = sd_bus_slot_unref(b->request);
     b->bus = sd_bus_close_unref(b->bus);

@@ -25,9 +25,14 @@
 #define DBUS_ROLLED_BACK     "org.mrmpi.Fabric1.Error.RolledBack"
 #define DBUS_NOT_ROLLED_BACK "org.mrmpi.Fabric1.Error.RollbackFailed"
 
+/* Of partitions of jobs: no such class, or the subnet is managed elsewhere; the ports have not got the change. */
+#define DBUS_NO_PARTITION "org.mrmpi.Fabric1.Error.NoPartition"
+#define DBUS_NOT_JOINED   "org.mrmpi.Fabric1.Error.NotJoined"
+
 /* Polkit's names for what only root may do otherwise. */
-#define DBUS_JOBS_ACTION   "org.mrmpi.fabric1.manage-jobs"
-#define DBUS_POLICY_ACTION "org.mrmpi.fabric1.manage-policy"
+#define DBUS_JOBS_ACTION       "org.mrmpi.fabric1.manage-jobs"
+#define DBUS_POLICY_ACTION     "org.mrmpi.fabric1.manage-policy"
+#define DBUS_PARTITIONS_ACTION "org.mrmpi.fabric1.manage-partitions"
 
 struct dbus_told; /* manager_interface.c: the properties, as the bus knows them */
 
@@ -42,8 +47,9 @@ struct dbus {
     struct dbus_told *told;
     struct asked *asked; /* sender.c: callers being looked up */
     unsigned num_asked;
-    struct change *changes; /* policy_calls.c: callers who wait for the end of a change */
-    uint64_t last_change;
+    struct waiting *waiting; /* waiting.c */
+    uint64_t last_asker;
+    struct held *held; /* join_calls.c: calls that wait for the groups of a user */
 };
 
 /* sender.c */
@@ -64,6 +70,29 @@ int sender_ask(struct dbus *b, sd_bus_message *m, const char *action, sender_cal
 /* The bus is gone: nobody waits for these. */
 void sender_forget(struct dbus *b);
 
+/*
+ * waiting.c: callers who wait for the end of a task. A caller that is added is the asker of a task of the daemon, which
+ * has it reply.
+ */
+struct waiting;
+/* 0, a negative errno or enum fd_ended. */
+typedef void waiting_reply(struct dbus *b, struct waiting *w, int status);
+struct waiting {
+    struct waiting *next;
+    uint64_t asker;
+    sd_bus_message *m;
+    waiting_reply *reply;
+    struct text said;     /* the task's lines so far */
+    char job[FD_JOB_MAX]; /* for reply */
+};
+/* NULL: no memory. */
+struct waiting *waiting_add(struct dbus *b, sd_bus_message *m, waiting_reply *reply);
+void waiting_said(struct dbus *b, uint64_t asker, const char *line, size_t len);
+/* Replies, and forgets the caller. */
+void waiting_done(struct dbus *b, uint64_t asker, int status);
+/* The bus is gone: the tasks go on, and nobody waits for their ends. */
+void waiting_forget(struct dbus *b);
+
 /* manager_interface.c */
 int manager_add(struct dbus *b);
 /* Signals the changes since the last signal. True: the policy has changed, and the class of each job may have. */
@@ -75,11 +104,16 @@ void manager_forget(struct dbus *b);
 int policy_on_list(sd_bus_message *m, void *arg, sd_bus_error *err);
 int policy_on_show(sd_bus_message *m, void *arg, sd_bus_error *err);
 int policy_on_rollback(sd_bus_message *m, void *arg, sd_bus_error *err);
-/* A line of a task of the bus, and its end: replies. */
-void policy_said(struct dbus *b, uint64_t asker, const char *line, size_t len);
-void policy_done(struct dbus *b, uint64_t asker, int status);
-/* The bus is gone: the changes go on, and nobody waits for their ends. */
-void policy_forget(struct dbus *b);
+
+/* join_calls.c: methods of the manager about partitions of jobs. */
+int join_on_join(sd_bus_message *m, void *arg, sd_bus_error *err);
+int join_on_leave(sd_bus_message *m, void *arg, sd_bus_error *err);
+int join_on_list(sd_bus_message *m, void *arg, sd_bus_error *err);
+/* The groups of a user have become known. */
+void join_user_known(struct dbus *b);
+/* Signals a join, or (NULL) its end. */
+void join_tell(struct dbus *b, const char *job, const struct join *join);
+void join_forget(struct dbus *b);
 
 /* job_interface.c */
 int job_add(struct dbus *b);
@@ -105,6 +139,9 @@ int order_ratio(struct dbus *b, sd_bus_message *m, uint32_t uid, const char *id,
                 sd_bus_error *err);
 /* True for a ratio, or "none". */
 int order_ratio_good(const char *small_ratio, bool may_be_empty, sd_bus_error *err);
+/* The options of a call, into the fields of a job. */
+int order_options(sd_bus_message *m, struct job *job, sd_bus_error *err);
+int order_good_run(uint32_t run, sd_bus_error *err);
 /* run: in the form of struct job. */
 int order_end(struct dbus *b, sd_bus_message *m, uint32_t uid, const char *id, uint32_t run, sd_bus_error *err);
 

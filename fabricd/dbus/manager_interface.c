@@ -5,6 +5,7 @@
 #include "fabricd/status.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,8 +16,9 @@
 struct dbus_told {
     uint64_t generation;
     char state[64], applying[sizeof(((struct daemon *)0)->applying)];
-    unsigned ports, differences;
+    unsigned ports, differences, joins;
     struct rails rails;
+    struct text managers; /* SubnetManagers without the time of the last look */
 };
 
 static int get_manager_text(sd_bus *bus, const char *path, const char *interface, const char *property,
@@ -42,6 +44,7 @@ static int get_manager_number(sd_bus *bus, const char *path, const char *interfa
     return sd_bus_message_append(reply, "u",
                                  !strcmp(property, "Ports")         ? d->ports
                                  : !strcmp(property, "Differences") ? d->differences
+                                 : !strcmp(property, "NumJoined")   ? d->joins.n
                                                                     : d->jobs.n);
 }
 
@@ -91,10 +94,73 @@ static int get_health(sd_bus *bus, const char *path, const char *interface, cons
     return rc < 0 ? rc : sd_bus_message_close_container(reply);
 }
 
+/* ---- subnet managers, on a host that manages ---- */
+
+/* A row of SubnetManagers. */
+struct manager_row {
+    const struct plane *plane;
+    uint64_t guid;
+    const char *node, *state;
+    uint8_t priority;
+    bool here;
+    const struct sm_verdict *had;
+};
+
+typedef void manager_row_take(void *arg, const struct manager_row *row);
+
+static void each_subnet_manager(const struct daemon *d, manager_row_take *take, void *arg)
+{
+    for (unsigned i = 0; d->manages && i < d->num_planes; i++) {
+        const struct plane *p = &d->plane[i];
+        struct manager_row row = {p, p->sm_guid, p->sm_node, "master", p->sm_priority, p->is_ours, &p->had};
+        if (p->answers)
+            take(arg, &row);
+        for (unsigned k = 0; k < p->num_standbys; k++) {
+            const struct plane_standby *s = &p->standby[k];
+            row = (struct manager_row){p, s->guid, s->node, "no answer", s->priority, s->is_ours, &s->had};
+            if (s->answers)
+                row.state = planes_sm_states[s->state];
+            take(arg, &row);
+        }
+    }
+}
+
+struct manager_reply {
+    sd_bus_message *m;
+    int rc;
+};
+
+static void append_subnet_manager(void *arg, const struct manager_row *row)
+{
+    struct manager_reply *r = arg;
+    if (r->rc >= 0)
+        r->rc = sd_bus_message_append(r->m, "(sytsysbtu)", row->plane->port.device, (uint8_t)row->plane->port.num,
+                                      row->guid, row->node, row->priority, row->state, (int)row->here,
+                                      (uint64_t)row->had->at * 1000000, row->had->differences);
+}
+
+static int get_subnet_managers(sd_bus *bus, const char *path, const char *interface, const char *property,
+                               sd_bus_message *reply, void *arg, sd_bus_error *err)
+{
+    struct manager_reply r = {reply, sd_bus_message_open_container(reply, 'a', "(sytsysbtu)")};
+    each_subnet_manager(((struct dbus *)arg)->d, append_subnet_manager, &r);
+    return r.rc < 0 ? r.rc : sd_bus_message_close_container(reply);
+}
+
+/* Each look that finds a master moves the time of its row, which is no news. */
+static void put_subnet_manager(void *arg, const struct manager_row *row)
+{
+    text_printf(arg, "%s/%d %" PRIx64 " %s %u %s %d %d %u\n", row->plane->port.device, row->plane->port.num, row->guid,
+                row->node, row->priority, row->state, row->here, row->had->at != 0, row->had->differences);
+}
+
+/* ---- news ---- */
+
 bool manager_tell(struct dbus *b)
 {
-    struct dbus_told now = {.generation = b->d->generation, .ports = b->d->ports, .differences = b->d->differences};
-    char *changed[9] = {NULL};
+    struct dbus_told now = {
+        .generation = b->d->generation, .ports = b->d->ports, .differences = b->d->differences, .joins = b->d->joins.n};
+    char *changed[11] = {NULL};
     unsigned n = 0;
     bool first = !b->told;
     if (first && !(b->told = calloc(1, sizeof(*b->told))))
@@ -118,7 +184,13 @@ bool manager_tell(struct dbus *b)
         changed[n++] = "Rails";
         changed[n++] = "RailHealth";
     }
+    if (now.joins != b->told->joins)
+        changed[n++] = "NumJoined";
+    each_subnet_manager(b->d, put_subnet_manager, &now.managers);
+    if (strcmp(text_str(&now.managers), text_str(&b->told->managers)))
+        changed[n++] = "SubnetManagers";
     bool other_policy = !first && now.generation != b->told->generation;
+    text_free(&b->told->managers);
     *b->told = now;
     if (n)
         sd_bus_emit_properties_changed_strv(b->bus, DBUS_PATH, DBUS_MANAGER, changed);
@@ -127,6 +199,8 @@ bool manager_tell(struct dbus *b)
 
 void manager_forget(struct dbus *b)
 {
+    if (b->told)
+        text_free(&b->told->managers);
     free(b->told);
     b->told = NULL;
 }
@@ -144,71 +218,6 @@ void manager_tell_job(struct dbus *b, const struct job *job, enum job_news news)
 
 /* ---- orders ------------------------------------------------------------------------------------------------------ */
 
-static int read_lease(sd_bus_message *m, struct job *job, sd_bus_error *err)
-{
-    int rc = sd_bus_message_read(m, "v", "u", &job->lease_s);
-    if (rc >= 0 && (!job->lease_s || job->lease_s > FD_LEASE_MAX))
-        return sd_bus_error_setf(err, SD_BUS_ERROR_INVALID_ARGS, "lease is %u; allowed: 1 to %u seconds", job->lease_s,
-                                 FD_LEASE_MAX);
-    return rc;
-}
-
-static int good_run(uint32_t run, sd_bus_error *err)
-{
-    if (run <= FD_RUN_MAX)
-        return 0;
-    return sd_bus_error_setf(err, SD_BUS_ERROR_INVALID_ARGS, "run is %u; allowed: 0 to %u", run, FD_RUN_MAX);
-}
-
-static int read_run(sd_bus_message *m, struct job *job, sd_bus_error *err)
-{
-    int rc = sd_bus_message_read(m, "v", "u", &job->run);
-    if (rc >= 0)
-        rc = good_run(job->run, err);
-    job->run++;
-    return rc;
-}
-
-static int read_options(sd_bus_message *m, struct job *job, sd_bus_error *err)
-{
-    const struct {
-        const char *name;
-        char *to;
-        size_t size;
-    } options[] = {{"account", job->account, sizeof(job->account)},
-                   {"qos", job->qos, sizeof(job->qos)},
-                   {"partition", job->partition, sizeof(job->partition)},
-                   {"name", job->name, sizeof(job->name)},
-                   {"wish", job->wish, sizeof(job->wish)},
-                   {"cgroup", job->cgroup, sizeof(job->cgroup)},
-                   {"small_ratio", job->small_ratio, sizeof(job->small_ratio)}};
-    const unsigned n = sizeof(options) / sizeof(options[0]);
-    const char *key, *value;
-    int rc = sd_bus_message_enter_container(m, 'a', "{sv}");
-    while (rc >= 0 && (rc = sd_bus_message_enter_container(m, 'e', "sv")) > 0) {
-        unsigned i = 0;
-        rc = sd_bus_message_read(m, "s", &key);
-        while (rc >= 0 && i < n && strcmp(key, options[i].name))
-            i++;
-        if (rc >= 0 && i == n && !strcmp(key, "lease"))
-            rc = read_lease(m, job, err);
-        else if (rc >= 0 && i == n && !strcmp(key, "run"))
-            rc = read_run(m, job, err);
-        else if (rc >= 0 && i == n)
-            return sd_bus_error_setf(err, SD_BUS_ERROR_INVALID_ARGS,
-                                     "no such option: '%s'; allowed: account, qos, "
-                                     "partition, name, wish, cgroup, lease, run, small_ratio",
-                                     key);
-        else if (rc >= 0 && (rc = sd_bus_message_read(m, "v", "s", &value)) >= 0)
-            rc = order_text(options[i].to, options[i].size, value, key, true, err);
-        if (rc >= 0)
-            rc = sd_bus_message_exit_container(m);
-    }
-    if (rc >= 0)
-        rc = order_ratio_good(job->small_ratio, true, err);
-    return rc < 0 ? rc : sd_bus_message_exit_container(m);
-}
-
 static int on_register_known(struct dbus *b, sd_bus_message *m, uint32_t uid, bool may, sd_bus_error *err)
 {
     struct job job = {0};
@@ -221,7 +230,7 @@ static int on_register_known(struct dbus *b, sd_bus_message *m, uint32_t uid, bo
     if (rc >= 0 && job.uid == FD_UID_ANY)
         rc = sd_bus_error_setf(err, SD_BUS_ERROR_INVALID_ARGS, "user: whose job is it? %u is nobody's number", job.uid);
     if (rc >= 0)
-        rc = read_options(m, &job, err);
+        rc = order_options(m, &job, err);
     if (rc >= 0)
         rc = order_set(b, &job, uid, err);
     char *path = rc < 0 ? NULL : job_path(&job);
@@ -241,7 +250,7 @@ static int on_renew_known(struct dbus *b, sd_bus_message *m, uint32_t uid, bool 
     if (rc >= 0)
         rc = order_text(job.id, sizeof(job.id), id, "id", false, err);
     if (rc >= 0)
-        rc = read_options(m, &job, err);
+        rc = order_options(m, &job, err);
     return rc < 0 ? rc : order_renew(b, m, &job, uid, err);
 }
 
@@ -304,7 +313,7 @@ static int on_end_run_known(struct dbus *b, sd_bus_message *m, uint32_t uid, boo
     uint32_t run;
     int rc = sd_bus_message_read(m, "su", &id, &run);
     if (rc >= 0)
-        rc = good_run(run, err);
+        rc = order_good_run(run, err);
     return rc < 0 ? rc : order_end(b, m, uid, id, run + 1, err);
 }
 
@@ -393,6 +402,8 @@ static const sd_bus_vtable manager_vtable[] = {
     SD_BUS_PROPERTY("Rails", "a(syysqu)", get_rails, 0, CHANGES),
     SD_BUS_PROPERTY("RailHealth", "a(sysdus)", get_health, 0, CHANGES),
     SD_BUS_PROPERTY("NumJobs", "u", get_manager_number, 0, CHANGES),
+    SD_BUS_PROPERTY("NumJoined", "u", get_manager_number, 0, CHANGES),
+    SD_BUS_PROPERTY("SubnetManagers", "a(sytsysbtu)", get_subnet_managers, 0, CHANGES),
     SD_BUS_METHOD_WITH_ARGS("RegisterJob", SD_BUS_ARGS("s", id, "s", class, "u", user, "a{sv}", options),
                             SD_BUS_RESULT("o", job), on_register, SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD_WITH_ARGS("RenewJob", SD_BUS_ARGS("s", id, "a{sv}", options), SD_BUS_NO_RESULT, on_renew,
@@ -410,6 +421,12 @@ static const sd_bus_vtable manager_vtable[] = {
                             SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD_WITH_ARGS("DescribeJob", SD_BUS_ARGS("s", id), SD_BUS_RESULT("a{sv}", job), on_describe,
                             SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_METHOD_WITH_ARGS("JoinPartition", SD_BUS_ARGS("s", id, "s", class, "as", hosts, "u", user, "a{sv}", options),
+                            SD_BUS_RESULT("q", pkey, "s", said), join_on_join, SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_METHOD_WITH_ARGS("LeavePartition", SD_BUS_ARGS("s", id, "i", run), SD_BUS_NO_RESULT, join_on_leave,
+                            SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_METHOD_WITH_ARGS("ListJoined", SD_BUS_NO_ARGS, SD_BUS_RESULT("a(siqtas)", jobs), join_on_list,
+                            SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD_WITH_ARGS("ListGenerations", SD_BUS_NO_ARGS, SD_BUS_RESULT("a(ttsussb)", generations), policy_on_list,
                             SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD_WITH_ARGS("ShowGeneration", SD_BUS_ARGS("t", generation), SD_BUS_RESULT("s", text), policy_on_show,
@@ -418,6 +435,8 @@ static const sd_bus_vtable manager_vtable[] = {
                             SD_BUS_RESULT("t", generation, "s", said), policy_on_rollback, SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_SIGNAL_WITH_ARGS("JobNew", SD_BUS_ARGS("s", id, "o", job), 0),
     SD_BUS_SIGNAL_WITH_ARGS("JobRemoved", SD_BUS_ARGS("s", id, "o", job), 0),
+    SD_BUS_SIGNAL_WITH_ARGS("JobJoined", SD_BUS_ARGS("s", id, "q", pkey, "as", hosts), 0),
+    SD_BUS_SIGNAL_WITH_ARGS("JobLeft", SD_BUS_ARGS("s", id), 0),
     SD_BUS_VTABLE_END,
 };
 

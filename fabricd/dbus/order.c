@@ -105,3 +105,70 @@ int order_end(struct dbus *b, sd_bus_message *m, uint32_t uid, const char *id, u
     int rc = outcome(b, orders_job_end(b->d, id, run, uid), id, &why, err);
     return rc < 0 ? rc : sd_bus_reply_method_return(m, NULL);
 }
+
+/* ---- options: facts of a job ---- */
+
+static int read_lease(sd_bus_message *m, struct job *job, sd_bus_error *err)
+{
+    int rc = sd_bus_message_read(m, "v", "u", &job->lease_s);
+    if (rc >= 0 && (!job->lease_s || job->lease_s > FD_LEASE_MAX))
+        return sd_bus_error_setf(err, SD_BUS_ERROR_INVALID_ARGS, "lease is %u; allowed: 1 to %u seconds", job->lease_s,
+                                 FD_LEASE_MAX);
+    return rc;
+}
+
+int order_good_run(uint32_t run, sd_bus_error *err)
+{
+    if (run <= FD_RUN_MAX)
+        return 0;
+    return sd_bus_error_setf(err, SD_BUS_ERROR_INVALID_ARGS, "run is %u; allowed: 0 to %u", run, FD_RUN_MAX);
+}
+
+static int read_run(sd_bus_message *m, struct job *job, sd_bus_error *err)
+{
+    int rc = sd_bus_message_read(m, "v", "u", &job->run);
+    if (rc >= 0)
+        rc = order_good_run(job->run, err);
+    job->run++;
+    return rc;
+}
+
+int order_options(sd_bus_message *m, struct job *job, sd_bus_error *err)
+{
+    const struct {
+        const char *name;
+        char *to;
+        size_t size;
+    } options[] = {{"account", job->account, sizeof(job->account)},
+                   {"qos", job->qos, sizeof(job->qos)},
+                   {"partition", job->partition, sizeof(job->partition)},
+                   {"name", job->name, sizeof(job->name)},
+                   {"wish", job->wish, sizeof(job->wish)},
+                   {"cgroup", job->cgroup, sizeof(job->cgroup)},
+                   {"small_ratio", job->small_ratio, sizeof(job->small_ratio)}};
+    const unsigned n = sizeof(options) / sizeof(options[0]);
+    const char *key, *value;
+    int rc = sd_bus_message_enter_container(m, 'a', "{sv}");
+    while (rc >= 0 && (rc = sd_bus_message_enter_container(m, 'e', "sv")) > 0) {
+        unsigned i = 0;
+        rc = sd_bus_message_read(m, "s", &key);
+        while (rc >= 0 && i < n && strcmp(key, options[i].name))
+            i++;
+        if (rc >= 0 && i == n && !strcmp(key, "lease"))
+            rc = read_lease(m, job, err);
+        else if (rc >= 0 && i == n && !strcmp(key, "run"))
+            rc = read_run(m, job, err);
+        else if (rc >= 0 && i == n)
+            return sd_bus_error_setf(err, SD_BUS_ERROR_INVALID_ARGS,
+                                     "no such option: '%s'; allowed: account, qos, "
+                                     "partition, name, wish, cgroup, lease, run, small_ratio",
+                                     key);
+        else if (rc >= 0 && (rc = sd_bus_message_read(m, "v", "s", &value)) >= 0)
+            rc = order_text(options[i].to, options[i].size, value, key, true, err);
+        if (rc >= 0)
+            rc = sd_bus_message_exit_container(m);
+    }
+    if (rc >= 0)
+        rc = order_ratio_good(job->small_ratio, true, err);
+    return rc < 0 ? rc : sd_bus_message_exit_container(m);
+}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Methods about generations of the policy. A rollback takes seconds: its caller waits in a list, and gets the reply
+ * Methods about generations of the policy. A rollback takes seconds: its caller waits (waiting.c), and gets the reply
  * when the manager's task has ended.
  */
 #include "fabricd/apply/history.h"
@@ -10,15 +10,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define SAID_MAX 16384 /* of a reply */
-
-struct change {
-    struct change *next;
-    uint64_t asker;
-    sd_bus_message *m;
-    struct text said;
-};
 
 /* ---- questions ---- */
 
@@ -81,36 +72,6 @@ int policy_on_show(sd_bus_message *m, void *arg, sd_bus_error *err)
 
 /* ---- changes ---- */
 
-static struct change **find_change(struct dbus *b, uint64_t asker)
-{
-    struct change **p = &b->changes;
-    while (*p && (*p)->asker != asker)
-        p = &(*p)->next;
-    return p;
-}
-
-static void free_change(struct change **p)
-{
-    struct change *c = *p;
-    *p = c->next;
-    sd_bus_message_unref(c->m);
-    text_free(&c->said);
-    free(c);
-}
-
-static void say(struct change *c, const char *line, size_t len)
-{
-    size_t room = SAID_MAX - c->said.len;
-    text_put(&c->said, line, len < room ? len : room);
-}
-
-void policy_said(struct dbus *b, uint64_t asker, const char *line, size_t len)
-{
-    struct change *c = *find_change(b, asker);
-    if (c)
-        say(c, line, len);
-}
-
 static const char *error_name(int status)
 {
     switch (status) {
@@ -129,27 +90,15 @@ static const char *error_name(int status)
     }
 }
 
-void policy_done(struct dbus *b, uint64_t asker, int status)
+static void reply_rollback(struct dbus *b, struct waiting *w, int status)
 {
-    struct change **p = find_change(b, asker), *c = *p;
-    if (!c)
-        return;
-    while (c->said.len && c->said.s[c->said.len - 1] == '\n')
-        c->said.s[--c->said.len] = 0;
     if (!status || status == FD_PLANE_MISSING)
-        sd_bus_reply_method_return(c->m, "ts", b->d->generation, text_str(&c->said));
+        sd_bus_reply_method_return(w->m, "ts", b->d->generation, text_str(&w->said));
     else
-        sd_bus_reply_method_errorf(c->m, error_name(status), "%s",
-                                   c->said.len      ? c->said.s
+        sd_bus_reply_method_errorf(w->m, error_name(status), "%s",
+                                   w->said.len      ? w->said.s
                                    : status > -1000 ? strerror(-status)
                                                     : "rolled back");
-    free_change(p);
-}
-
-void policy_forget(struct dbus *b)
-{
-    while (b->changes)
-        free_change(&b->changes);
 }
 
 static int on_rollback_known(struct dbus *b, sd_bus_message *m, uint32_t uid, bool may, sd_bus_error *err)
@@ -164,22 +113,19 @@ static int on_rollback_known(struct dbus *b, sd_bus_message *m, uint32_t uid, bo
                                  "generation is %" PRId64 "; allowed: a number of ListGenerations, 0: what was there "
                                  "before the first policy, -1: the policy before the present one",
                                  generation);
-    struct change *c = calloc(1, sizeof(*c));
-    if (!c)
+    struct waiting *w = waiting_add(b, m, reply_rollback);
+    if (!w)
         return -ENOMEM;
-    *c = (struct change){.next = b->changes, .m = sd_bus_message_ref(m)};
-    c->asker = DAEMON_LISTENER_ASKERS + b->last_change++;
-    b->changes = c;
     struct policy_file f = {.name = "rollback",
                             .text = "",
                             .lock = "",
                             .flags = FD_CHANGE_ROLLBACK | (partial ? FD_CHANGE_PARTIAL : 0),
                             .generation = generation < 0 ? FD_PREVIOUS : (uint64_t)generation,
                             .uid = uid};
-    uint64_t asker = c->asker;
-    rc = daemon_apply(b->d, &f, asker, &c->said);
+    uint64_t asker = w->asker;
+    rc = daemon_apply(b->d, &f, asker, &w->said);
     if (rc) /* else the task's end replies */
-        policy_done(b, asker, rc);
+        waiting_done(b, asker, rc);
     return 1;
 }
 

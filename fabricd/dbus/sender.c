@@ -48,7 +48,9 @@ static void make_call(struct asked *a, bool may)
     int rc;
     if (a->action && !may)
         rc = sd_bus_error_setf(&err, SD_BUS_ERROR_ACCESS_DENIED, "only root may do this to %s",
-                               strcmp(a->action, DBUS_JOBS_ACTION) ? "the policy" : "jobs");
+                               !strcmp(a->action, DBUS_JOBS_ACTION)     ? "jobs"
+                               : !strcmp(a->action, DBUS_POLICY_ACTION) ? "the policy"
+                                                                        : "partitions of jobs");
     else
         rc = a->call(a->b, a->m, a->uid, may, &err);
     if (rc < 0)

@@ -164,6 +164,16 @@ static void look_text(struct plane *p, const struct verify_plane *of, const stru
 
 const char *const planes_sm_states[] = {"not active", "discovering", "standby", "master"};
 
+/* A port of this host. */
+static bool is_here(uint64_t guid)
+{
+    struct smp_port up[SMP_PORTS_MAX];
+    unsigned n = smp_active_ports(up);
+    while (n && up[n - 1].guid != guid)
+        n--;
+    return n;
+}
+
 /* The subnet managers beside the master, and the ports as each left them when it was master. */
 static void ask_standbys(struct plane *p, const struct verify_plane *v, const struct sm_verdicts *verdicts)
 {
@@ -184,6 +194,7 @@ static void ask_standbys(struct plane *p, const struct verify_plane *v, const st
             s->priority = d[20] >> 4;
             s->state = d[20] & 3;
         }
+        s->is_ours = is_here(sm->guid);
         if (had)
             s->had = *had;
     }
@@ -248,6 +259,8 @@ unsigned planes_take(const struct sms *s, const struct qos_tables *want, const s
         }
         if (p->answers && p->compared)
             verdicts_take(verdicts, p->sm_guid, p->differences);
+        const struct sm_verdict *had = verdicts_find(verdicts, p->sm_guid);
+        p->had = had ? *had : (struct sm_verdict){0};
         if (v)
             ask_standbys(p, v, verdicts);
         standbys_text(p, out);

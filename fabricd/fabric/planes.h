@@ -14,8 +14,8 @@
 /* A subnet manager of a plane that is not its master. */
 struct plane_standby {
     uint64_t guid;
-    char node[65]; /* the description of its node */
-    bool answers;
+    char node[65];           /* the description of its node */
+    bool answers, is_ours;   /* the latter: at a port of this host */
     uint8_t priority, state; /* planes_sm_states */
     struct sm_verdict had;   /* as master; at 0: never seen */
 };
@@ -32,7 +32,8 @@ struct plane {
     /* of the last look, if there is a policy (planes_take) */
     bool compared;
     unsigned differences;
-    char sm_node[65]; /* the description of the master's node, if the whole plane was read */
+    struct sm_verdict had; /* of the master */
+    char sm_node[65];      /* the description of the master's node, if the whole plane was read */
     struct plane_standby standby[VERIFY_SMS_MAX];
     unsigned num_standbys;
 };

@@ -8,12 +8,13 @@ Tools for tests/fabricd/dbus.sh on its bus, beside busctl:
   jobs JOB        signals of this job's object, a line each
   polkit UID      be polkit, and let this user do everything
   flood N         N calls, a hundred at once; then the count of each kind of answer
-  error METHOD SIGNATURE ARG...  call a method of the manager: the name of its error and the message
+  error METHOD SIGNATURE ARG...  call a method of the manager: the name of its error and the message; a list of
+                  texts is one argument with commas, a dictionary is empty
   leave N         N times: a call, and away before fabricd can identify the caller
 """
 import asyncio, collections, re, sys
 import xml.etree.ElementTree as tree
-from dbus_next import BusType, Message, MessageType, Variant
+from dbus_next import BusType, Message, MessageType, SignatureTree, Variant
 from dbus_next.aio import MessageBus
 from dbus_next.service import ServiceInterface, method
 
@@ -76,7 +77,8 @@ async def jobs(job):
 
     def show(m):
         if m.message_type == MessageType.SIGNAL and m.path.startswith(PATH):
-            print(m.member, m.path, sorted(m.body[1]) if m.member != "JobNew" else "", flush=True)
+            told = {"JobNew": [""], "JobJoined": m.body, "JobLeft": m.body}.get(m.member) or [sorted(m.body[1])]
+            print(m.member, m.path, *told, flush=True)
 
     bus.add_message_handler(show)
     await bus.call(Message(destination="org.freedesktop.DBus", path="/org/freedesktop/DBus", interface="org.freedesktop.DBus",
@@ -116,7 +118,8 @@ async def flood(n):
 
 async def error(member, signature="", *args):
     bus = await connect()
-    body = [{"s": str, "b": lambda a: a == "true"}.get(kind, int)(a) for kind, a in zip(signature, args)]
+    read = {"s": str, "b": lambda a: a == "true", "as": lambda a: a.split(","), "a{sv}": lambda a: {}}
+    body = [read.get(kind.signature, int)(a) for kind, a in zip(SignatureTree(signature).types, args)]
     answer = await bus.call(call(PATH, MANAGER, member, signature, *body))
     print(answer.error_name or "none", *answer.body)
 

@@ -56,6 +56,8 @@ is "classes, shares, levels" "$(property Classes)" 'a(sdyay) 3 "urgent" 60 1 2 2
 is "rails" "$(property Rails)" "a(syysqu) 0"
 is "and their health" "$(property RailHealth)" "a(sysdus) 0"
 is "role" "$(property Role)" 's "server"'
+is "no hosts of jobs in partitions" "$(property NumJoined)" "u 0"
+is "nor subnet managers, which another node knows" "$(property SubnetManagers)" "a(sytsysbtu) 0"
 
 # ---- orders and signals -------------------------------------------------------------------------------------------
 "$top/tests/fabricd/bus_jobs.py" >seen 2>&1 &
@@ -123,6 +125,13 @@ ok "a lease that is none" refused 'lease is 0; allowed: 1 to 31536000 seconds' m
 ok "a ratio that is none" refused "small_ratio is '1:0'; allowed: SMALL:LARGE" manager RegisterJob 'ssua{sv}' 1 batch 1 1 small_ratio s 1:0
 ok "nor here" refused "small_ratio is '7'; allowed: SMALL:LARGE" manager SetSmallRatio ss other-1 7
 ok "a cgroup that is none" refused "'/tmp' is not the directory of a job's cgroup" manager RegisterJob 'ssua{sv}' 1 batch 1 1 cgroup s /tmp
+join() { manager JoinPartition 'ssasua{sv}' "$@"; }
+ok "a partition on a node that does not manage" refused "names no opensm: the order is for the host that manages" join 1 batch 1 n1 "$me" 0
+ok "without hosts" refused 'hosts: one or more; names of up to' join 1 batch 0 "$me" 0
+ok "of hosts that are none" refused 'hosts: one or more; names of up to' join 1 batch 1 'n[3-1]' "$me" 0
+ok "with an option that is not of it" refused 'allowed options: account, qos, partition, name, wish, lease, run' join 1 batch 1 n1 "$me" 1 small_ratio s 1:9
+ok "a job that has not joined does not leave" refused 'no such job has joined' manager LeavePartition si 1 -1
+ok "nor a run that is none" refused 'run is -2; allowed: 0 to 2147483647, -1: any' manager LeavePartition si 1 -2
 ok "an option of another type" refused '' manager RegisterJob 'ssua{sv}' 1 batch 1 1 name u 0
 is "nothing of that is a job" "$(property NumJobs)" "u 1"
 
@@ -148,6 +157,9 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
   ok "nor see the policy's history" refused 'Access denied|only root may do this to the policy' users ListGenerations
   ok "nor a generation of it" refused 'Access denied|only root may do this to the policy' users ShowGeneration t 1
   ok "nor roll it back" refused 'Access denied|only root may do this to the policy' users RollbackPolicy xb -1 false
+  ok "nor have hosts join a partition" refused 'Access denied|only root may do this to partitions of jobs' users JoinPartition 'ssasua{sv}' 1 '' 1 n1 65534 0
+  ok "nor leave one" refused 'Access denied|only root may do this to partitions of jobs' users LeavePartition si 1 -1
+  ok "nor see who has joined" refused 'Access denied|only root may do this to partitions of jobs' users ListJoined
   ok "nor take the name" refused 'Access denied|not allowed' user call org.freedesktop.DBus /org/freedesktop/DBus \
     org.freedesktop.DBus RequestName su org.mrmpi.Fabric1 2
   manager RegisterJob 'ssua{sv}' chosen '' 65534 2 qos s high wish s urgent >/dev/null
@@ -188,8 +200,12 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
   like "which is in the journal" 'job other-1: class urgent \(set by uid 65534\)' log
   ok "or see the history" users ListGenerations
   like "by an action of its own" '^system-bus-name org.mrmpi.fabric1.manage-policy 65534$' polkit
+  ok "or who has joined partitions" users ListJoined
+  like "by another one" '^system-bus-name org.mrmpi.fabric1.manage-partitions 65534$' polkit
+  is "all of which polkit knows" "$(sed -n 's/.*action id="\(.*\)".*/\1/p' "$top/etc/dbus/org.mrmpi.fabric1.policy" | sort | xargs)" \
+    "$(sed -n 's/^system-bus-name \([^ ]*\) .*/\1/p' polkit | sort -u | xargs)"
   ok "root is not asked about" manager SetJobClass ss other-1 batch
-  is "once each was" "$(grep -c system-bus-name polkit)" 2
+  is "once each was" "$(grep -c system-bus-name polkit)" 3
   ok "others may not" refused 'Access denied|only root' setpriv --reuid 1 --regid 1 --clear-groups \
     busctl --address="$DBUS_SYSTEM_BUS_ADDRESS" call org.mrmpi.Fabric1 /org/mrmpi/Fabric1 org.mrmpi.Fabric1.Manager EndJob s roots
   stop $polkit

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # On the system bus of a simulated host: a job whose class the rules give it has another one by another policy, and that is
-# told.
+# told; generations; hosts of jobs in partitions; subnet managers.
 
 if [ -z "${SIMFAB_DIR:-}" ]; then
     here=$(cd "$(dirname "$0")" && pwd)
@@ -34,6 +34,7 @@ ok "a job whose class the rules decide" fabricctl job set ruled - --account stud
 ok "fabricd joins the host's bus" wait_for 70 class_of ruled
 is "the job has the rules' class" "$(class_of ruled)" 's "batch"'
 "$top/tests/fabricd/bus_peer.py" jobs ruled >signals 2>&1 &
+echo $! >listener
 started
 ok "somebody listens" wait_for 10 grep -q ready signals
 ok "a policy with other rules is applied" fabricctl policy apply rules.yaml
@@ -73,7 +74,47 @@ kill -CONT "$sm"
 ok "the policy is as before" wait_for 20 status_has '^policy: .*generation: 3, state: verified'
 "$top/tests/fabricd/bus_peer.py" error RollbackPolicy xb -2 false >q
 like "a generation that is none" '^org.freedesktop.DBus.Error.InvalidArgs generation is -2; allowed: a number of ListGenerations' q
-like "back to what was there before the first policy" '^ts 5 ' <(manager RollbackPolicy xb 0 false)
-ok "nothing is in force" wait_for 10 status_has '^policy: .*generation: 5, state: none'
+
+# ---- hosts of jobs in partitions, subnet managers ----
+property() { busctl --address="$DBUS_SYSTEM_BUS_ADDRESS" get-property org.mrmpi.Fabric1 /org/mrmpi/Fabric1 org.mrmpi.Fabric1.Manager "$@"; }
+keys() { simfab exec "$1" -- sh -c 'cat /sys/class/infiniband/mlx5_[01]/ports/1/pkeys/?' | grep -c 0x8011; } # HOST
+join() { manager JoinPartition 'ssasua{sv}' "$@"; }
+sed 's/- name: urgent/&\n    pkey: 0x0011\n    job members: yes/' simple.yaml >keys.yaml
+ok "a policy with a partition is in force" fabricctl policy apply keys.yaml
+stop "$(cat listener)"
+"$top/tests/fabricd/bus_peer.py" jobs 7 >signals 2>&1 &
+started
+ok "somebody listens" wait_for 10 grep -q ready signals
+is "the reply to a join has its P_Key" "$(join 7 urgent 1 h2 "$(id -u)" 2 lease u 3600 run u 3)" 'qs 17 ""'
+is "when all ports have it" "$(keys h1) $(keys h2)" "0 2"
+ok "of which the bus tells" wait_for 5 grep -q "^JobJoined /org/mrmpi/Fabric1 7 17 \['h2'\]" signals
+is "and counts it" "$(property NumJoined)" "u 1"
+manager ListJoined >q
+like "it is listed" '^a\(siqtas\) 1 "7" 3 17 [0-9]{16} 1 "h2"$' q
+like "as over the socket" '^- \{job: "7", run: 3, pkey: "0x0011", until: [0-9]+, hosts: h2\}$' <(fabricctl job joined)
+is "ranges are hosts" "$(join 8 urgent 1 'h[1-2]' "$(id -u)" 0)" 'qs 17 ""'
+is "whose ports have it, too" "$(keys h1) $(keys h2)" "2 2"
+like "a class without a partition" '^qs 0 "job 9 has class .+batch.+, which has no pkey: nothing to do"$' <(join 9 batch 1 h2 "$(id -u)" 0)
+ok "a class that there is not" refused NoPartition "the policy in force has no class 'gold'" JoinPartition 'ssasua{sv}' 9 gold h2 0 ''
+ok "a host that there is not" refused NotJoined 'no active port in a subnet of this host: h9' JoinPartition 'ssasua{sv}' 9 urgent h2,h9 0 ''
+not_ok "is told nobody as joined" grep '^JobJoined .* 9 ' signals
+waits=()
+for j in 21 22 23; do
+  join $j urgent 1 h1 65534 0 >joined-$j &
+  waits+=($!)
+done
+wait "${waits[@]}"
+is "of several at once, of a user whose groups are looked up first, each is answered" "$(cat joined-*)" "$(printf 'qs 17 ""\n%.0s' 1 2 3)"
+for j in 21 22 23; do manager LeavePartition si $j -1; done
+ok "a job leaves" manager LeavePartition si 8 -1
+is "and its hosts lose what no other job has" "$(keys h1) $(keys h2)" "0 2"
+ok "not a run that has ended long ago" refused NoSuchJob 'no such job has joined' LeavePartition si 7 2
+ok "the socket's orders, too" fabricctl job leave 7
+ok "are told" wait_for 5 grep -q '^JobLeft /org/mrmpi/Fabric1 7' signals
+ok "with their number" wait_for 5 grep -q "^PropertiesChanged /org/mrmpi/Fabric1 .*'NumJoined'" signals
+is "none is there" "$(property NumJoined) $(keys h2)" "u 0 0"
+like "the subnet manager" '^a\(sytsysbtu\) 1 "mlx5_[01]" 1 [0-9]+ "h1 mlx5_[01]" [0-9]+ "master" true [0-9]{16} 0$' <(property SubnetManagers)
+like "back to what was there before the first policy" '^ts 6 ' <(manager RollbackPolicy xb 0 false)
+ok "nothing is in force" wait_for 10 status_has '^policy: .*generation: 6, state: none'
 
 done_testing
