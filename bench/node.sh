@@ -5,7 +5,7 @@
 # its own where there are two. Medians of the blocks of $RUNS runs. ratio > 1: mrmpi is better than the better peer; <
 # marks where it is not, ~ where the middle halves of the blocks overlap, so that it says little. A missing figure is a
 # failure. NODE_KINDS, NODE_BYTES: some only. NODE_REALTIME=1, as root: at real-time priority, for a machine that is not
-# quiet. MRMPI_SHM_COPY=push|read|halves shows the ways one by one.
+# quiet. MRMPI_SHM_COPY=push|read|split shows the ways one by one.
 # cores: near or far from each other, if some blocks found them so and others not (a virtual machine's are moved by its
 # host). Only what found them alike is compared, and blocks during which they were moved are left out. mixed: there are
 # not enough of either for that.

@@ -165,7 +165,7 @@ COLLECTIVE(Reduce_scatter_block, Ireduce_scatter_block,
            ARGS(const void *sendbuf, void *recvbuf, api_count recvcount, MPI_Datatype datatype, MPI_Op op),
            build_reduce_scatter_block, sendbuf, recvbuf, recvcount, datatype, op)
 
-/* ---- gather, scatter: what only the root needs is looked at only there ---- */
+/* ---- gather, scatter: arguments of the root are checked only there ------- */
 
 /*
  * One buffer and another with a part for each rank. Data with gaps may lie between the parts, but not in its own place.

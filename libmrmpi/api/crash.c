@@ -45,9 +45,9 @@ void __sanitizer_set_report_path(const char *path) __attribute__((weak));
 
 static void die(int sig, const siginfo_t *info)
 {
-    struct sigaction plain = {.sa_handler = SIG_DFL};
+    struct sigaction default_action = {.sa_handler = SIG_DFL};
 
-    sigaction(sig, &plain, NULL);
+    sigaction(sig, &default_action, NULL);
     if (info->si_code <= 0) /* sent: no instruction faults again */
         raise(sig);
 }
@@ -250,12 +250,12 @@ void api_crash_open(void)
 /* Handlers that the program has installed meanwhile stay. */
 void api_crash_close(void)
 {
-    struct sigaction now, plain = {.sa_handler = SIG_DFL};
+    struct sigaction now, default_action = {.sa_handler = SIG_DFL};
 
     for (int i = 0; i < NUM_FATAL; i++) {
         if (crash.taken[i] && !sigaction(fatal[i], NULL, &now) && (now.sa_flags & SA_SIGINFO) &&
             now.sa_sigaction == on_fatal)
-            sigaction(fatal[i], &plain, NULL);
+            sigaction(fatal[i], &default_action, NULL);
         crash.taken[i] = false;
     }
     take_stack();

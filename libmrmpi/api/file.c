@@ -115,15 +115,15 @@ MPI_FN(int, File_get_info, (MPI_File fh, MPI_Info *info_used))
 
 static enum mr_err check_amode(int amode)
 {
-    const int known = 2 * MPI_MODE_SEQUENTIAL - 1, ways = amode & (MPI_MODE_RDONLY | MPI_MODE_WRONLY | MPI_MODE_RDWR);
+    const int known = 2 * MPI_MODE_SEQUENTIAL - 1, access = amode & (MPI_MODE_RDONLY | MPI_MODE_WRONLY | MPI_MODE_RDWR);
     if (amode & ~known)
         return mr_fail(MR_ERR_AMODE, "amode is 0x%x, which has bits that no mode has", (unsigned)amode);
-    if (ways != MPI_MODE_RDONLY && ways != MPI_MODE_WRONLY && ways != MPI_MODE_RDWR)
+    if (access != MPI_MODE_RDONLY && access != MPI_MODE_WRONLY && access != MPI_MODE_RDWR)
         return mr_fail(MR_ERR_AMODE, "amode is 0x%x: one of MPI_MODE_RDONLY, MPI_MODE_WRONLY, MPI_MODE_RDWR is needed",
                        (unsigned)amode);
-    if (ways == MPI_MODE_RDONLY && amode & (MPI_MODE_CREATE | MPI_MODE_EXCL))
+    if (access == MPI_MODE_RDONLY && amode & (MPI_MODE_CREATE | MPI_MODE_EXCL))
         return mr_fail(MR_ERR_AMODE, "amode is 0x%x: what may only be read cannot be created", (unsigned)amode);
-    if (ways == MPI_MODE_RDWR && amode & MPI_MODE_SEQUENTIAL)
+    if (access == MPI_MODE_RDWR && amode & MPI_MODE_SEQUENTIAL)
         return mr_fail(MR_ERR_AMODE, "amode is 0x%x: MPI_MODE_SEQUENTIAL is for reading or for writing",
                        (unsigned)amode);
     return MR_SUCCESS;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Ways of access to the data of files (MPI-4.1 section 14.4); file_access.c has all their names. */
+/* Kinds of access to the data of files (MPI-4.1 section 14.4); file_access.c has all their names. */
 #include "libmrmpi/api/file.h"
 
 static enum mr_err may(const struct mr_file *f, const struct api_file_access *a, MPI_Offset offset)

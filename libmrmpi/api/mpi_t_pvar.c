@@ -226,7 +226,7 @@ MPI_FN(int, T_pvar_handle_free, (MPI_T_pvar_session session, MPI_T_pvar_handle *
 
 /* ---- counting ---- */
 
-/* The library goes on counting meanwhile: each function below looks at each counter once. */
+/* The library goes on counting meanwhile: each function below reads each counter once. */
 static unsigned long long now(const struct MPIR_T_pvar_handle_s *h, unsigned i)
 {
     return h->index < FIRST_RAIL ? mr_stat_get((enum mr_stat)h->index)

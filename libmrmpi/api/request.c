@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Completion (MPI-4.0 section 3.7), freeing and cancelling. Looking without completing is in request_status.c. */
+/* Completion (MPI-4.0 section 3.7), freeing and cancelling. Queries without completing are in request_status.c. */
 #include "libmrmpi/api/done.h"
 #include "libmrmpi/api/request.h"
 #include "libmrmpi/p2p/p2p.h"

@@ -30,7 +30,7 @@ MPI_FN(int, Request_get_status, (MPI_Request request, int *flag, MPI_Status *sta
 }
 
 /* Some requests, and the result of a query. */
-struct look {
+struct request_scan {
     int count;
     const MPI_Request *handles;
     int wanted;                  /* so many, or all active ones, are enough */
@@ -39,7 +39,7 @@ struct look {
 };
 
 /* The request under way behind handle i, NULL for none: null, or inactive. */
-static struct mr_request *live_request(struct look *k, int i)
+static struct mr_request *live_request(struct request_scan *k, int i)
 {
     struct mr_request *r;
     if (k->handles[i] == MPI_REQUEST_NULL)
@@ -48,7 +48,7 @@ static struct mr_request *live_request(struct look *k, int i)
     return k->err ? NULL : live(r);
 }
 
-static void count_requests(struct look *k)
+static void count_requests(struct request_scan *k)
 {
     k->active = k->complete = 0;
     k->first = MPI_UNDEFINED;
@@ -68,12 +68,12 @@ static void count_requests(struct look *k)
 
 static bool enough(void *arg)
 {
-    struct look *k = arg;
+    struct request_scan *k = arg;
     count_requests(k);
     return k->err || k->complete >= (k->wanted < k->active ? k->wanted : k->active);
 }
 
-static void look_for(struct look *k, int wanted)
+static void scan_for(struct request_scan *k, int wanted)
 {
     k->wanted = wanted;
     mr_progress_try(enough, k);
@@ -111,13 +111,13 @@ static enum mr_err check_requests(int count, const void *requests, const char *n
 MPI_FN(int, Request_get_status_any,
        (int count, const MPI_Request array_of_requests[], int *index, int *flag, MPI_Status *status))
 {
-    struct look k = {.count = count, .handles = array_of_requests};
+    struct request_scan k = {.count = count, .handles = array_of_requests};
     API_ENTER();
     CHECK(check_requests(count, array_of_requests, "count"));
     NOT_NULL(index);
     NOT_NULL(flag);
     NOT_NULL(status);
-    look_for(&k, 1);
+    scan_for(&k, 1);
     CHECK(k.err);
     *index = k.first;
     *flag = k.complete || !k.active;
@@ -129,13 +129,13 @@ MPI_FN(int, Request_get_status_any,
 MPI_FN(int, Request_get_status_all,
        (int count, const MPI_Request array_of_requests[], int *flag, MPI_Status *array_of_statuses))
 {
-    struct look k = {.count = count, .handles = array_of_requests};
+    struct request_scan k = {.count = count, .handles = array_of_requests};
     API_ENTER();
     CHECK(check_requests(count, array_of_requests, "count"));
     NOT_NULL(flag);
     if (count)
         NOT_NULL(array_of_statuses);
-    look_for(&k, count);
+    scan_for(&k, count);
     CHECK(k.err);
     *flag = k.complete == k.active;
     for (int i = 0; i < count && *flag; i++)
@@ -147,7 +147,7 @@ MPI_FN(int, Request_get_status_some,
        (int incount, const MPI_Request array_of_requests[], int *outcount, int array_of_indices[],
         MPI_Status *array_of_statuses))
 {
-    struct look k = {.count = incount, .handles = array_of_requests};
+    struct request_scan k = {.count = incount, .handles = array_of_requests};
     API_ENTER();
     CHECK(check_requests(incount, array_of_requests, "incount"));
     NOT_NULL(outcount);
@@ -155,7 +155,7 @@ MPI_FN(int, Request_get_status_some,
         NOT_NULL(array_of_indices);
         NOT_NULL(array_of_statuses);
     }
-    look_for(&k, incount);
+    scan_for(&k, incount);
     CHECK(k.err);
     int n = 0;
     for (int i = 0; i < incount && n < k.complete; i++) {

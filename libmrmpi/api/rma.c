@@ -252,7 +252,7 @@ static enum mr_err accumulate_it(struct mr_win *w, PUT_ARGS, MPI_Op op, struct m
     return err ? err : mr_accumulate(w, &from, NULL, &to, o, r);
 }
 
-/* With MPI_NO_OP the origin's arguments are not looked at. */
+/* With MPI_NO_OP the origin's arguments are not checked. */
 static enum mr_err fetch_it(struct mr_win *w, FETCH_ARGS, MPI_Op op, struct mr_request **r)
 {
     struct mr_rma_data from = {0}, result;
@@ -269,7 +269,7 @@ static enum mr_err fetch_it(struct mr_win *w, FETCH_ARGS, MPI_Op op, struct mr_r
 }
 
 /*
- * Put and get are called often. The plain case runs with nothing kept for the time after except the window; locking,
+ * Put and get are called often. The fast path runs with nothing kept for the time after except the window; locking,
  * errors and all else are in a function of their own.
  */
 #define TRANSFER_FN(name, params, bytes_fn, it)                                                                        \

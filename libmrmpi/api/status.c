@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Looking into statuses and filling them in. Local: no lock is needed but for looking at a datatype. */
+/* Statuses: queries and changes. Local: no lock is needed but for reading a datatype. */
 #include "libmrmpi/api/api.h"
 
 #include <limits.h>

@@ -23,7 +23,7 @@ struct mr_config {
     int eager_packets;      /* packets of such a message */
     size_t shm_eager_max;   /* the same inside a host */
     int single_copy;        /* large messages inside a host by process_vm_readv */
-    char *shm_copy;         /* their copy mode: auto, push, read, halves (split copy) */
+    char *shm_copy;         /* their copy mode: auto, push, read, split */
     int shm_stream;         /* copies for others to read pass the cache: 1 yes, 0 no, -1 where that is faster */
     int rc_peers, rc_after; /* peers that have connections if ud may be used, too; packets to a peer before */
     char *rules;            /* the messages of each kind (conn/route/rules.h) */

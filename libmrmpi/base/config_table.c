@@ -33,13 +33,13 @@ const struct mr_config_row mr_config_rows[] = {
      "and are copied once",
      MR_TOPIC_MESSAGES, AT_INIT},
     {"MRMPI_SINGLE_COPY", NULL, FIELD(single_copy), BOOL, "yes", 0, 1, "",
-     "inside a host, let one process copy large messages straight from the memory of the other. no: both copy, "
+     "inside a host, let one process copy large messages directly from the memory of the other. no: both copy, "
      "through shared memory. It needs no setting where the system forbids it: that is noticed",
      MR_TOPIC_MESSAGES, AT_INIT},
     {"MRMPI_SHM_COPY", NULL, FIELD(shm_copy), STRING, "auto", 0, 0, "",
      "inside a host, who copies large messages: push, both ranks, through shared memory; read, the receiver, from the "
-     "sender's memory; halves, both at once, each a part; auto: what takes the least time on this machine, which is "
-     "found out while the program runs, and shown by MRMPI_STATS. read and halves need MRMPI_SINGLE_COPY",
+     "sender's memory; split, both at once, each a part; auto: what takes the least time on this machine, which is "
+     "found out while the program runs, and shown by MRMPI_STATS. read and split need MRMPI_SINGLE_COPY",
      MR_TOPIC_MESSAGES, AT_INIT},
     {"MRMPI_SHM_STREAM", NULL, FIELD(shm_stream), INT, "-1", -1, 1, "",
      "inside a host, 1: what is copied for another rank to read passes the cache of this core; 0: it does not; -1: "
@@ -52,7 +52,7 @@ const struct mr_config_row mr_config_rows[] = {
      MR_TOPIC_MESSAGES, AT_INIT},
     {"MRMPI_UD_RNDV", NULL, FIELD(ud_rndv), STRING, "zcopy", 0, 0, "",
      "how large messages move between ranks that have no connection, but datagrams (MRMPI_LINKS): zcopy, the adapter "
-     "puts them straight into the receiver's memory; copy, in packets that the processor copies",
+     "puts them directly into the receiver's memory; copy, in packets that the processor copies",
      MR_TOPIC_MESSAGES, AT_INIT},
     {"MRMPI_UNSENT_MAX", NULL, FIELD(unsent_max), INT, "64", 1, 65536, "packets",
      "so many packets to one rank may wait here until the network takes them. Beyond it blocking sends wait, and "
@@ -111,7 +111,7 @@ const struct mr_config_row mr_config_rows[] = {
      MR_TOPIC_RAILS, AT_INIT},
     {"MRMPI_RING_PEERS", NULL, FIELD(ring_peers), INT, "8", 0, 1000000, "ranks",
      "with ring in MRMPI_LINKS: so many ranks may write into rings here at the same time, those with which most is "
-     "exchanged. Each ring takes MRMPI_RING_SLOTS times MRMPI_RING_SIZE of memory and is looked at by every poll",
+     "exchanged. Each ring takes MRMPI_RING_SLOTS times MRMPI_RING_SIZE of memory and is read by every poll",
      MR_TOPIC_RAILS, AT_INIT},
     {"MRMPI_RING_AFTER", NULL, FIELD(ring_after), INT, "64", 0, 1000000, "packets",
      "the same: a rank gets a ring after so many packets to it and from it; 0: when it connects", MR_TOPIC_RAILS,
@@ -135,7 +135,7 @@ const struct mr_config_row mr_config_rows[] = {
      "yes, all; no, none, so that a lost packet stops the program: for measurements only",
      MR_TOPIC_RAILS, AT_INIT},
     {"MRMPI_PATHS", NULL, FIELD(paths), INT, "0", 0, 8, "paths",
-     "ways through the subnet between each pair of ports: used as far as the subnet manager gives ports several LIDs "
+     "paths through the subnet between each pair of ports: used as far as the subnet manager gives ports several LIDs "
      "(LMC). More spreads messages over cables between switches. 0: one, and for large messages all others that share "
      "no cable, as far as fabricd knows any and allows them; those lead to peers, too, that the first one does not "
      "reach any more",
@@ -161,7 +161,7 @@ const struct mr_config_row mr_config_rows[] = {
      "sends that the adapter may have queued on one connection; more takes memory for each connection", MR_TOPIC_RAILS,
      AT_INIT},
     {"MRMPI_UD_POOL", NULL, FIELD(ud_pool), INT, "16", 0, 1024, "queue pairs",
-     "queue pairs of each port for large messages that come as datagrams straight into memory (MRMPI_UD_RNDV); made "
+     "queue pairs of each port for large messages that come as datagrams directly into memory (MRMPI_UD_RNDV); made "
      "when they are needed. So many such messages come at a time, others wait. 0: they go in packets",
      MR_TOPIC_RAILS, AT_INIT},
     {"MRMPI_UD_POOL_DEPTH", NULL, FIELD(ud_pool_depth), INT, "256", 1, 16384, "entries",
@@ -222,7 +222,7 @@ const struct mr_config_row mr_config_rows[] = {
      MR_TOPIC_MESSAGES, AT_INIT},
     {"MRMPI_ASYNC_PROGRESS", NULL, FIELD(async_progress), BOOL, "no", 0, 1, "",
      "let a thread of each rank do what others ask of its windows while the program computes, and no other thread is "
-     "in an MPI function. It looks every 20 to 500 us, and each MPI function takes a lock. no: that waits for the "
+     "in an MPI function. It polls every 20 to 500 us, and each MPI function takes a lock. no: that waits for the "
      "next MPI function, but for what adapters or other processes of the node do by "
      "themselves (see One-sided communication)",
      MR_TOPIC_JOB, AT_INIT},

@@ -10,10 +10,10 @@
 #include "libmrmpi/base/copy.h"
 #include "libmrmpi/base/copier.h"
 
-#define TIME_EVERY   32   /* one plain copy in this number is timed, */
+#define TIME_EVERY   32   /* one cached copy in this number is timed, */
 #define TIME_SOON    8    /* and after a slow one, one in this number */
 #define SLOW_IN_ROW  4    /* slow timed copies before streaming: a single one may have been interrupted */
-#define STREAM_TIMES 4096 /* copies before a plain one is timed again */
+#define STREAM_TIMES 4096 /* copies before a cached one is timed again */
 /*
  * A copy is slow if longer than SLOW_NS plus a ns per SLOW_RATE bytes; of fewer than BRIEF, which a core takes before
  * it waits for any line, SLOW_BRIEF_NS. Inside a shared cache, and between caches (us): 1 KiB .05 to .07, .16 to .3; 2
@@ -81,10 +81,10 @@ void mr_copy_out(struct mr_copier *c, void *to, const void *from, size_t len)
             *c = mr_config.shm_stream > 0 ? mr_copier_begin() : (struct mr_copier){.slow = SLOW_IN_ROW - 1};
         return;
     }
-    if (++c->plain < (c->slow ? TIME_SOON : TIME_EVERY)) {
+    if (++c->cached < (c->slow ? TIME_SOON : TIME_EVERY)) {
         memcpy(to, from, len);
         return;
     }
-    c->plain = 0;
+    c->cached = 0;
     copy_and_time(c, to, from, len);
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Copies into memory that another core reads next. There are two modes, and the better mode depends on the places of
- * the two cores. If the cores share a cache, plain stores leave the data there. If they do not, each plain store
+ * the two cores. If the cores share a cache, cached stores leave the data there. If they do not, each cached store
  * fetches a line from far away only to overwrite it; streaming stores need not, and are five to ten times as fast.
  *
- * The places of cores cannot be asked reliably (virtual machines, ranks that move), but plain stores to far lines take
+ * The places of cores cannot be asked reliably (virtual machines, ranks that move), but cached stores to far lines take
  * a longer time. Some copies are timed, and after several slow copies in a row streaming is used; after many copies
- * plain stores are tried again. MRMPI_SHM_STREAM sets the way instead.
+ * cached stores are tried again. MRMPI_SHM_STREAM sets the mode instead.
  */
 #ifndef MRMPI_SHM_COPY_H
 #define MRMPI_SHM_COPY_H
@@ -16,8 +16,8 @@
 #include <stdint.h>
 
 struct mr_copier {
-    unsigned plain, slow; /* plain copies since the last timed copy; slow timed copies in a row */
-    unsigned streamed;    /* copies since streaming began; 0: plain */
+    unsigned cached, slow; /* cached copies since the last timed copy; slow timed copies in a row */
+    unsigned streamed;     /* copies since streaming began; 0: cached */
 };
 
 static inline bool mr_copy_streams(const struct mr_copier *c)
@@ -31,7 +31,7 @@ struct mr_copier mr_copier_begin(void);
 void mr_copy_out(struct mr_copier *c, void *to, const void *from, size_t len);
 /* The streaming mode, for any times. */
 void mr_copy_stream(void *to, const void *from, size_t len);
-/* A plain copy of len bytes took ns. */
+/* A cached copy of len bytes took ns. */
 void mr_copy_timed(struct mr_copier *c, size_t len, uint64_t ns);
 
 #endif

@@ -71,12 +71,12 @@ struct mr_atomic {
     enum mr_atomic_what what;
     uint32_t bytes;
     uint64_t at, compare, value;
-    size_t peek;      /* so many bytes from 0 on are looked at; 0: none are */
-    uint64_t *result; /* the atomic's old value, followed by the bytes read: room for 8 + look bytes; NULL: a store
+    size_t peek;      /* so many bytes from 0 on are read; 0: none are */
+    uint64_t *result; /* the atomic's old value, followed by the bytes read: room for 8 + peek bytes; NULL: a store
                          without a read */
 };
 
-/* Returned by a look at the next packet, in place of a payload: a packet has come, but cannot be taken so. */
+/* Returned by a poll for the next packet, in place of a payload: a packet has come, but cannot be taken so. */
 #define MR_PEEK_OTHER ((const void *)-1)
 
 enum mr_vc_caps {
@@ -94,7 +94,7 @@ enum mr_vc_caps {
                                all devices know the memory */
     MR_VC_ATTACHED = 1024, /* as MR_VC_WINDOW, for memory that may be withdrawn while others know it: nothing reaches it
                               from then on */
-    MR_VC_ATOMIC = 2048,   /* mr_net_word works, for memory advertised so: with one adapter only */
+    MR_VC_ATOMIC = 2048,   /* mr_net_atomic works, for memory advertised so: with one adapter only */
     MR_VC_READ_ONCE = 256, /* for mr_vc_advertise: as MR_VC_READ, but it may fail with -ENOKEY if rails fail */
 };
 

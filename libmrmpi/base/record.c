@@ -46,27 +46,27 @@ static uint64_t aligned(uint64_t at)
  * Room on the device is taken now: a later store without room would kill the process. With thousands of ranks, most
  * bytes of the tables for each rank are never written, and take room only when written.
  */
-static int reserve_record(int fd, const struct mr_record *head)
+static int reserve_record(int fd, const struct mr_record *header)
 {
-    uint64_t tallies = head->events_at - head->tally_at, size = mr_record_size(head);
+    uint64_t tallies = header->events_at - header->tally_at, size = mr_record_size(header);
     int err = ftruncate(fd, (off_t)size) ? errno : 0;
 
     if (!err)
-        err = posix_fallocate(fd, 0, (off_t)(head->tally_at + (tallies < TALLIES_TAKEN ? tallies : TALLIES_TAKEN)));
-    if (!err && size > head->events_at)
-        err = posix_fallocate(fd, (off_t)head->events_at, (off_t)(size - head->events_at));
+        err = posix_fallocate(fd, 0, (off_t)(header->tally_at + (tallies < TALLIES_TAKEN ? tallies : TALLIES_TAKEN)));
+    if (!err && size > header->events_at)
+        err = posix_fallocate(fd, (off_t)header->events_at, (off_t)(size - header->events_at));
     return -err;
 }
 
-static int map_record(const char *name, const struct mr_record *head)
+static int map_record(const char *name, const struct mr_record *header)
 {
     int fd = open(name, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600), err;
     void *at;
 
     if (fd < 0)
         return -errno;
-    err = reserve_record(fd, head);
-    at = err ? MAP_FAILED : mmap(NULL, mr_record_size(head), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    err = reserve_record(fd, header);
+    at = err ? MAP_FAILED : mmap(NULL, mr_record_size(header), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (!err && at == MAP_FAILED)
         err = -errno;
     if (err)
@@ -79,28 +79,29 @@ static int map_record(const char *name, const struct mr_record *head)
 
 void mr_record_open(unsigned rank, unsigned num_ranks, const char *host)
 {
-    struct mr_record head = {.version = MR_RECORD_VERSION,
-                             .size = sizeof head,
-                             .rank = rank,
-                             .num_ranks = num_ranks,
-                             .num_events = (uint64_t)mr_config.record_events};
+    struct mr_record header = {.version = MR_RECORD_VERSION,
+                               .size = sizeof header,
+                               .rank = rank,
+                               .num_ranks = num_ranks,
+                               .num_events = (uint64_t)mr_config.record_events};
     char name[4096];
     int err;
 
     if (!mr_config.record || !*mr_config.record)
         return;
-    head.tally_at = aligned(sizeof head);
-    head.events_at = aligned(head.tally_at + (uint64_t)num_ranks * MR_RECORD_RAILS * sizeof(struct mr_record_tally));
-    err = make_name(mr_config.record, rank, name, sizeof name) ? map_record(name, &head) : -ENAMETOOLONG;
+    header.tally_at = aligned(sizeof header);
+    header.events_at =
+        aligned(header.tally_at + (uint64_t)num_ranks * MR_RECORD_RAILS * sizeof(struct mr_record_tally));
+    err = make_name(mr_config.record, rank, name, sizeof name) ? map_record(name, &header) : -ENAMETOOLONG;
     if (err) {
         mr_log(MR_LOG_WARN, "MRMPI_RECORD=%s cannot be written: %s", mr_config.record, strerror(-err));
         return;
     }
-    head.began_ns = head.updated_ns = mr_clock_ns();
-    snprintf(head.host, sizeof head.host, "%s", host ? host : "");
-    *mr_record = head;
+    header.began_ns = header.updated_ns = mr_clock_ns();
+    snprintf(header.host, sizeof header.host, "%s", host ? host : "");
+    *mr_record = header;
     __atomic_store_n(&mr_record->magic, MR_RECORD_MAGIC, __ATOMIC_RELEASE);
-    mr_record_events = head.num_events > 0;
+    mr_record_events = header.num_events > 0;
 }
 
 void mr_record_close(void)

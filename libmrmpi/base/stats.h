@@ -20,12 +20,12 @@ enum mr_stat {
     MR_STAT_EAGER_SENT,
     MR_STAT_RNDV_SENT,
     MR_STAT_READY_SENT,
-    MR_STAT_HEADS_SENT,
-    MR_STAT_TAILS_COPIED,
-    MR_STAT_PACKETS_LENT,
+    MR_STAT_PREFIXES_SENT,
+    MR_STAT_BOUNCES_COPIED,
+    MR_STAT_PACKETS_ZCOPY,
     MR_STAT_UNEXPECTED,
     MR_STAT_NO_CREDIT,
-    MR_STAT_GRANTS_SENT,
+    MR_STAT_CREDITS_SENT,
     MR_STAT_SENDS_STALLED,
     MR_STAT_SENDS_HELD,
     MR_STAT_OUT_OF_ORDER,
@@ -84,7 +84,7 @@ enum mr_stat {
     MR_STAT_WINDOW_BYTES,
     MR_STAT_COUNT
 };
-extern MR_OWN uint64_t mr_stats[MR_STAT_COUNT]; /* written under the library's lock; tools look at any time */
+extern MR_OWN uint64_t mr_stats[MR_STAT_COUNT]; /* written under the library's lock; tools read at any time */
 const char *mr_stat_name(enum mr_stat s);
 const char *mr_stat_help(enum mr_stat s);
 enum mr_topic mr_stat_topic(enum mr_stat s);

@@ -67,7 +67,7 @@ static inline uint32_t mr_wire_whole(const void *packet)
     return whole;
 }
 
-static inline size_t mr_wire_tail(unsigned form)
+static inline size_t mr_wire_ack_bytes(unsigned form)
 {
     return form & MR_WIRE_LONG_ACK ? MR_ACK_WIRE_MAX : form & MR_WIRE_ACK ? MR_ACK_WIRE_MIN : 0;
 }
@@ -120,7 +120,7 @@ static inline size_t mr_wire_get(const void *packet, size_t *size, struct mr_hdr
 {
     const unsigned char *at = packet;
     unsigned form;
-    size_t head;
+    size_t header;
 
     if (unlikely(*size < MR_WIRE_MIN))
         return 0;
@@ -131,13 +131,13 @@ static inline size_t mr_wire_get(const void *packet, size_t *size, struct mr_hdr
         hdr->len = *size - MR_WIRE_MIN;
         return MR_WIRE_MIN;
     }
-    head = mr_wire_size(form);
-    if (unlikely(form >= MR_WIRE_FORMS || *size < head + mr_wire_tail(form)))
+    header = mr_wire_size(form);
+    if (unlikely(form >= MR_WIRE_FORMS || *size < header + mr_wire_ack_bytes(form)))
         return 0;
     at += MR_WIRE_MIN;
-    *size -= mr_wire_tail(form);
+    *size -= mr_wire_ack_bytes(form);
     hdr->form = form & MR_WIRE_FLAGS;
-    hdr->len = *size - head;
+    hdr->len = *size - header;
     if (form & MR_WIRE_LEN) {
         memcpy(&hdr->len, at, 8);
         at += 8;
@@ -148,7 +148,7 @@ static inline size_t mr_wire_get(const void *packet, size_t *size, struct mr_hdr
     }
     if (form & MR_WIRE_RREQ)
         memcpy(&hdr->rreq, at, 8);
-    return head;
+    return header;
 }
 
 #endif

@@ -29,7 +29,7 @@ struct mr_channel_ops;
 
 /*
  * The subsystem above embeds a struct mr_vc as the first member of its own struct, and gives the size of that in
- * mr_vc_upcalls.vc_size: vc.c allocates it, zeroed. The members up to lends are for the path of a short message.
+ * mr_vc_upcalls.vc_size: vc.c allocates it, zeroed. The members up to zsends are for the path of a short message.
  */
 struct mr_vc {
     /* Sizes in bytes. The first two are 0 until the peer's address is known (mr_vc_eager_max). */
@@ -351,7 +351,7 @@ static inline bool mr_shm_bell_rings(void)
     return __atomic_load_n(mr_shm_bell, __ATOMIC_RELAXED);
 }
 
-void mr_shm_ring_local(int local); /* this rank of the node shall look again, if it sleeps */
+void mr_shm_ring_local(int local); /* this rank of the node shall poll again, if it sleeps */
 void mr_shm_ring_all(const int *world, int n);
 
 /*

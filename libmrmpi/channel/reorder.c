@@ -13,7 +13,7 @@ int mr_reorder_hold(struct mr_reorder *r, const struct mr_hdr *hdr, const void *
 {
     uint32_t ahead = hdr->seq - r->expected;
     struct mr_held **at = &r->head, *h;
-    struct mr_lent *lent;
+    struct mr_retained *retained;
 
     if (r->tail && r->tail->hdr.seq - r->expected < ahead)
         at = &r->tail->next;
@@ -23,18 +23,18 @@ int mr_reorder_hold(struct mr_reorder *r, const struct mr_hdr *hdr, const void *
     if (*at && (*at)->hdr.seq == hdr->seq)
         return 0;
 
-    lent = mr_lent_take(payload, len, MR_LENT_UNTIL_TURN);
-    h = malloc(sizeof *h + (lent ? 0 : len));
+    retained = mr_retained_take(payload, len, MR_RETAINED_UNTIL_TURN);
+    h = malloc(sizeof *h + (retained ? 0 : len));
     if (!h) {
-        if (lent)
-            mr_lent_return(lent);
+        if (retained)
+            mr_retained_return(retained);
         return -ENOMEM;
     }
     h->hdr = *hdr;
     h->len = len;
-    h->lent = lent;
-    h->payload = lent ? payload : h->copy;
-    if (len && !lent)
+    h->retained = retained;
+    h->payload = retained ? payload : h->copy;
+    if (len && !retained)
         memcpy(h->copy, payload, len);
     h->next = *at;
     *at = h;
@@ -60,8 +60,8 @@ struct mr_held *mr_reorder_pop(struct mr_reorder *r)
 
 void mr_reorder_free(struct mr_held *held)
 {
-    if (held->lent)
-        mr_lent_return(held->lent);
+    if (held->retained)
+        mr_retained_return(held->retained);
     free(held);
 }
 

@@ -6,12 +6,12 @@
  * Sequence numbers are 32 bits and wrap; a packet less than 2^31 ahead of the expected number is early, any other is a
  * duplicate. A packet further ahead than a peer may send is refused: the peer's window, and the packets confirmed by
  * its adapter that may wait in receive queues here, bound the held packets. A held packet stays in its receive buffer
- * if that is lent (base/lent.h), else the queue has a copy of it. It is the caller's after mr_reorder_pop().
+ * if that is retained (base/retained.h), else the queue has a copy of it. It is the caller's after mr_reorder_pop().
  */
 #ifndef MRMPI_REORDER_H
 #define MRMPI_REORDER_H
 
-#include "libmrmpi/base/lent.h"
+#include "libmrmpi/base/retained.h"
 #include "libmrmpi/base/packet.h"
 
 #define MR_REORDER_AHEAD_MAX 65536
@@ -19,7 +19,7 @@
 struct mr_held {
     struct mr_held *next;
     size_t len;
-    struct mr_lent *lent; /* NULL: payload is copy */
+    struct mr_retained *retained; /* NULL: payload is copy */
     const void *payload;
     struct mr_hdr hdr;
     unsigned char copy[];

@@ -58,8 +58,8 @@ int mr_shm_ready(void)
         mr_shm.eager_max = mr_config.shm_eager_max;
     mr_shm.peers = calloc(ranks, sizeof(*mr_shm.peers));
     mr_shm.senders = calloc(ranks, sizeof(*mr_shm.senders));
-    mr_shm.loans = calloc(mr_shm.segment.header->pool.num_chunks, sizeof(*mr_shm.loans));
-    if (!mr_shm.peers || !mr_shm.senders || !mr_shm.loans)
+    mr_shm.users = calloc(mr_shm.segment.header->pool.num_chunks, sizeof(*mr_shm.users));
+    if (!mr_shm.peers || !mr_shm.senders || !mr_shm.users)
         return -ENOMEM;
     for (int l = 0; l < ranks; l++) {
         struct mr_shm_peer *p = &mr_shm.peers[l];
@@ -68,7 +68,7 @@ int mr_shm_ready(void)
         mr_ring_reader_init(&p->reader, mr_segment_ring(&mr_shm.segment, l, me), mr_shm.segment.header->shape,
                             (uint32_t)mr_shm.launch->local_ranks[l]);
         mr_pool_init(&p->pool, mr_segment_pool(&mr_shm.segment, l), mr_shm.segment.header->pool,
-                     l == me ? mr_shm.loans : NULL);
+                     l == me ? mr_shm.users : NULL);
         p->last = &p->first;
         p->local = l;
     }
@@ -88,7 +88,7 @@ static void shm_finalize(void)
             }
     mr_shm_sleep_end();
     mr_segment_close(&mr_shm.segment);
-    free(mr_shm.loans);
+    free(mr_shm.users);
     free(mr_shm.peers);
     free(mr_shm.senders);
     free(mr_shm.local_of);
@@ -153,10 +153,10 @@ static void *begin_packet(struct mr_shm_peer *p, size_t len, uint32_t *chunk)
 }
 
 /* With the next packet to this peer. */
-static void lend_chunks(struct mr_shm_peer *p, uint32_t chunk, size_t len)
+static void assign_chunks(struct mr_shm_peer *p, uint32_t chunk, size_t len)
 {
     mr_stat_add(MR_STAT_SHM_POOLED, 1);
-    mr_pool_lend(my_pool(), chunk, mr_pool_count(my_pool(), len), &p->writer);
+    mr_pool_assign(my_pool(), chunk, mr_pool_count(my_pool(), len), &p->writer);
 }
 
 static void commit_packet(struct mr_shm_peer *p, const struct mr_hdr *hdr, size_t len, uint32_t chunk)
@@ -165,7 +165,7 @@ static void commit_packet(struct mr_shm_peer *p, const struct mr_hdr *hdr, size_
         mr_ring_commit(&p->writer, hdr, len);
         return;
     }
-    lend_chunks(p, chunk, len);
+    assign_chunks(p, chunk, len);
     mr_ring_commit_far(&p->writer, hdr, chunk, len);
 }
 
@@ -233,7 +233,7 @@ static bool write_pooled(struct mr_shm_peer *p, const struct mr_hdr *hdr, const 
     if (chunk == MR_POOL_NONE || !mr_ring_has_room(&p->writer, 0, 0))
         return false;
     write_chunks(p, mr_pool_at(my_pool(), chunk), payload, len);
-    lend_chunks(p, chunk, len);
+    assign_chunks(p, chunk, len);
     mr_ring_commit_brief_far(&p->writer, hdr, chunk, len);
     mr_stat_add(MR_STAT_SHM_SENT, 1);
     tell_receiver(p);
@@ -274,7 +274,7 @@ static bool shm_send_short(struct mr_vc *vc, const void *payload, size_t len, in
     return write_in_row(vc->data, &hdr, payload, len);
 }
 
-/* Straight into the ring, unless packets wait already. */
+/* Directly into the ring, unless packets wait already. */
 static int shm_send_made(struct mr_vc *vc, const struct mr_hdr *hdr, size_t len, void *scratch, mr_vc_make_fn *make,
                          const void *what)
 {
@@ -346,7 +346,7 @@ static bool shm_reaches(int world_rank)
     return mr_shm.local_of[world_rank] >= 0 && world_rank != mr_shm.launch->rank;
 }
 
-/* packet_max fits into a ring in any case: the pool may be lent out. */
+/* packet_max fits into a ring in any case: all of the pool may be in use. */
 static void shm_sizes(struct mr_vc *vc)
 {
     size_t room = mr_ring_max_payload(mr_shm.segment.header->shape);

@@ -2,13 +2,13 @@
 /*
  * The copy of an answer: a packet of 1 to 4 KiB to a peer that has sent something since the last such packet. The time
  * of the writer's stores (shm_copy.h) proves little about so few bytes: the stores wait in the core, and the program
- * that waits for the answer waits for its lines to come back, too. Half a round trip of 1 KiB takes .35 us by plain
+ * that waits for the answer waits for its lines to come back, too. Half a round trip of 1 KiB takes .35 us by cached
  * stores and .65 by streaming stores between cores that share a cache, .85 and .75 between others (AMD EPYC, family 25
- * model 1), and the plain stores often take as long in both cases.
+ * model 1), and the cached stores often take as long in both cases.
  *
- * Answers therefore go in blocks, the ways in turn at first. The way with the faster blocks of round trips is kept; the
- * other has a block now and then. Of each way the shortest block is known, and grows with longer blocks: an interrupted
- * block counts little. Pure.
+ * Answers therefore go in blocks, both kinds of stores in turn at first. The kind with the faster blocks of round trips
+ * is kept; the other has a block now and then. Of each kind the shortest block is known, and grows with longer blocks:
+ * an interrupted block counts little. Pure.
  */
 #ifndef MRMPI_SHM_ANSWER_H
 #define MRMPI_SHM_ANSWER_H
@@ -23,7 +23,7 @@
 
 struct mr_answer_copies {
     uint64_t began_ns;   /* the block; 0: none is timed */
-    uint64_t took_ns[2]; /* a block of plain stores, of streaming ones; 0: not known */
+    uint64_t took_ns[2]; /* a block of cached stores, of streaming ones; 0: not known */
     uint32_t left;       /* answers of this block to come */
     uint32_t blocks;     /* timed blocks */
     bool streams;        /* this block */

@@ -77,7 +77,7 @@ static inline void mr_box_rouse(struct mr_box *b)
 }
 
 /*
- * By the owner: announces its sleep, looks again for packets, sleeps until it is woken or the time is over, and rises.
+ * By the owner: announces its sleep, polls again for packets, sleeps until it is woken or the time is over, and rises.
  */
 static inline void mr_box_doze(struct mr_box *b)
 {

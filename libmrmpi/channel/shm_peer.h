@@ -56,7 +56,7 @@ struct mr_shm {
     int *senders;              /* local ranks whose rings are polled */
     int num_senders;
     struct mr_copier copier;    /* into this rank's pool */
-    struct mr_pool_loan *loans; /* of its chunks */
+    struct mr_pool_user *users; /* of its chunks */
     uint32_t senders_version;
     int num_waiting; /* packets in all queues */
     size_t eager_max;

@@ -19,15 +19,15 @@
 #include "libmrmpi/channel/shm_ring_writer.h"
 
 #define MR_POOL_NONE  UINT32_MAX
-#define MR_POOL_POLLS 64 /* chunks looked at in vain, at most */
+#define MR_POOL_POLLS 64 /* chunks polled in vain, at most */
 
 /* The geometry is the same for all pools of a segment. */
 struct mr_pool_shape {
     uint32_t num_chunks, chunk_bytes;
 };
 
-/* A chunk is lent until the reader of this ring has freed the slot; NULL: not lent. */
-struct mr_pool_loan {
+/* A chunk is in use until the reader of this ring has freed the slot; NULL: free. */
+struct mr_pool_user {
     struct mr_ring_writer *to;
     uint64_t slot;
 };
@@ -36,8 +36,8 @@ struct mr_pool_loan {
 struct mr_pool {
     uint8_t *chunks;
     struct mr_pool_shape shape;
-    struct mr_pool_loan *loans; /* owner: of each chunk; the caller's */
-    uint32_t next;              /* owner: where to look first */
+    struct mr_pool_user *users; /* owner: of each chunk; the caller's */
+    uint32_t next;              /* owner: where the search begins */
     bool went_round;            /* owner: all have been written before */
 };
 
@@ -46,10 +46,10 @@ static inline size_t mr_pool_bytes(struct mr_pool_shape s)
     return (size_t)s.num_chunks * s.chunk_bytes;
 }
 
-/* loans: zeroed, one for each chunk, for the owner; NULL for readers. */
-static inline void mr_pool_init(struct mr_pool *p, void *memory, struct mr_pool_shape shape, struct mr_pool_loan *loans)
+/* users: zeroed, one for each chunk, for the owner; NULL for readers. */
+static inline void mr_pool_init(struct mr_pool *p, void *memory, struct mr_pool_shape shape, struct mr_pool_user *users)
 {
-    *p = (struct mr_pool){.chunks = memory, .shape = shape, .loans = loans};
+    *p = (struct mr_pool){.chunks = memory, .shape = shape, .users = users};
 }
 
 static inline void *mr_pool_at(const struct mr_pool *p, uint32_t chunk)
@@ -63,7 +63,7 @@ static inline uint32_t mr_pool_count(const struct mr_pool *p, size_t len)
     return (uint32_t)((len + p->shape.chunk_bytes - 1) / p->shape.chunk_bytes);
 }
 
-static inline bool mr_pool_is_lent(const struct mr_pool_loan *l)
+static inline bool mr_pool_is_used(const struct mr_pool_user *l)
 {
     if (!l->to || l->slot < l->to->slots_freed)
         return false;
@@ -72,19 +72,19 @@ static inline bool mr_pool_is_lent(const struct mr_pool_loan *l)
 }
 
 /*
- * The first of n free chunks in a row, among the chunks lent longest ago; MR_POOL_NONE: there are none nearby. The next
- * call looks elsewhere. mr_pool_lend takes the chunks.
+ * The first of n free chunks in a row, among the chunks assigned longest ago; MR_POOL_NONE: there are none nearby. The
+ * next call begins elsewhere. mr_pool_assign takes the chunks.
  */
 static inline uint32_t mr_pool_find(struct mr_pool *p, uint32_t n)
 {
     uint32_t at = p->next, run = 0;
 
-    for (uint32_t looks = 0; looks < n + MR_POOL_POLLS; looks++) {
+    for (uint32_t polls = 0; polls < n + MR_POOL_POLLS; polls++) {
         if (at == p->shape.num_chunks) {
             at = run = 0;
             p->went_round = true;
         }
-        run = mr_pool_is_lent(&p->loans[at++]) ? 0 : run + 1;
+        run = mr_pool_is_used(&p->users[at++]) ? 0 : run + 1;
         if (run == n)
             return at - n;
     }
@@ -93,10 +93,10 @@ static inline uint32_t mr_pool_find(struct mr_pool *p, uint32_t n)
 }
 
 /* The found chunks have been written, and go with the next packet of this ring. */
-static inline void mr_pool_lend(struct mr_pool *p, uint32_t chunk, uint32_t n, struct mr_ring_writer *to)
+static inline void mr_pool_assign(struct mr_pool *p, uint32_t chunk, uint32_t n, struct mr_ring_writer *to)
 {
     for (uint32_t i = 0; i < n; i++)
-        p->loans[chunk + i] = (struct mr_pool_loan){to, to->slot};
+        p->users[chunk + i] = (struct mr_pool_user){to, to->slot};
     p->next = chunk + n;
 }
 

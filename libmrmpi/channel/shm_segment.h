@@ -24,7 +24,7 @@ struct mr_segment_header {
     struct mr_ring_shape shape;
     struct mr_pool_shape pool;
     struct mr_node_cores cores;
-    /* How many ranks sleep or will soon, and MR_BELL_ALWAYS with more ranks than cores. 0: senders need not look */
+    /* How many ranks sleep or will soon, and MR_BELL_ALWAYS with more ranks than cores. 0: senders need not check */
     _Alignas(64) uint32_t bell;
 };
 
@@ -37,7 +37,7 @@ struct mr_segment {
     struct mr_box *boxes;
 };
 
-/* More ranks than cores: receivers soon sleep, senders always look whether they do. False until all ranks are here. */
+/* More ranks than cores: receivers soon sleep, senders always check for sleepers. False until all ranks are here. */
 static inline bool mr_segment_is_crowded(const struct mr_segment *s)
 {
     return s->header && __atomic_load_n(&s->header->bell, __ATOMIC_RELAXED) & MR_BELL_ALWAYS;

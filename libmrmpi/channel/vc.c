@@ -13,11 +13,11 @@
 #include "libmrmpi/channel/reorder.h"
 #include "libmrmpi/launch/launch.h"
 
-/* While other channels are busy the network is still looked at once in so many rounds. */
+/* While other channels are busy the network is still polled once in so many rounds. */
 #define NET_EVERY 8
 
 /* State of a poll of a cheap channel. */
-struct look {
+struct poller {
     void *const *pending; /* while this points to NULL there is nothing to do */
     int (*poll)(void);
 };
@@ -27,9 +27,9 @@ static struct {
     size_t vc_size;
     struct mr_vc *none;                         /* used if there is no memory for one: every send on it fails */
     const struct mr_channel_ops *far, *open[3]; /* open: cheapest first */
-    unsigned num_open, num_looks;
-    struct look look[2];   /* at all but the network */
-    int (*poll_net)(void); /* NULL: not open */
+    unsigned num_open, num_pollers;
+    struct poller poller[2]; /* at all but the network */
+    int (*poll_net)(void);   /* NULL: not open */
     unsigned busy_rounds;
 } all;
 
@@ -195,7 +195,7 @@ static int open_channel(const struct mr_channel_ops *ops)
     if (ops == all.far)
         all.poll_net = ops->poll;
     else
-        all.look[all.num_looks++] = (struct look){ops->pending ? ops->pending : &always, ops->poll};
+        all.poller[all.num_pollers++] = (struct poller){ops->pending ? ops->pending : &always, ops->poll};
     all.open[all.num_open++] = ops;
     return 0;
 }
@@ -251,7 +251,7 @@ int mr_vc_poll(void)
 {
     int done = 0;
 
-    for (const struct look *l = all.look, *end = l + all.num_looks; l != end; l++)
+    for (const struct poller *l = all.poller, *end = l + all.num_pollers; l != end; l++)
         if (*l->pending)
             done += l->poll();
     if (all.poll_net && !(done && ++all.busy_rounds % NET_EVERY))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Broadcast: from the root straight to all, binomial tree; large contiguous messages by a binomial scatter and a ring
+/* Broadcast: from the root directly to all, binomial tree; large contiguous messages by a binomial scatter and a ring
  * allgather. */
 #include "libmrmpi/coll/algorithms.h"
 #include "libmrmpi/coll/inter.h"

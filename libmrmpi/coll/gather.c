@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Gather and scatter: binomial trees that carry packed blocks when blocks are small, else straight to and from the
+ * Gather and scatter: binomial trees that carry packed blocks when blocks are small, else directly to and from the
  * root. Trees count ranks from the root (v); the subtree of v is v .. v + mask - 1, where mask is v's lowest set bit.
  */
 #include "libmrmpi/coll/algorithms.h"

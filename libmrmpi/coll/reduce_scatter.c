@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Reduce-scatter: everybody sends straight to the owners, all at once or one after the other, or by way of rank 0 where
- * the order of ranks matters.
+ * Reduce-scatter: every rank sends directly to the owners, all at once or one after the other, or by way of rank 0
+ * where the order of ranks matters.
  */
 #include "libmrmpi/coll/algorithms.h"
 #include "libmrmpi/coll/inter.h"

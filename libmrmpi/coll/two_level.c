@@ -47,7 +47,7 @@ static void flood_recv(const struct flood *f, int q, int from)
 }
 
 /* The root of the tree of the node that gets this part. */
-static int head_of_part(const struct flood *f, int part)
+static int leader_of_part(const struct flood *f, int part)
 {
     return mr_place_rank(f->w, wrap(f->root_node + 1 + part, f->w->nodes), f->column);
 }
@@ -63,19 +63,19 @@ static void flood_row(const struct flood *f, int q)
 static void flood_root(struct flood *f)
 {
     for (int q = 0; q < f->parts * f->rounds; q++) {
-        flood_send(f, q, head_of_part(f, q % f->parts));
+        flood_send(f, q, leader_of_part(f, q % f->parts));
         flood_row(f, q);
     }
 }
 
 /* The others' segments of a round arrive during our segment of the next round: ours is passed on first. */
-static void flood_head(struct flood *f)
+static void flood_leader(struct flood *f)
 {
     int root = mr_place_rank(f->w, f->root_node, f->column),
         mine = wrap(f->w->node - f->root_node - 1 + f->w->nodes, f->w->nodes);
     for (int q = 0; q < f->parts * f->rounds; q++) {
         int part = q % f->parts;
-        flood_recv(f, q, part == mine ? root : head_of_part(f, part));
+        flood_recv(f, q, part == mine ? root : leader_of_part(f, part));
         if (!q)
             f->first_recv = mr_schedule_last(f->s);
     }
@@ -83,7 +83,7 @@ static void flood_head(struct flood *f)
         if (round < f->rounds) {
             mr_schedule_wait(f->s, f->first_recv + (size_t)(round * f->parts + mine));
             for (int d = 1; d < f->parts; d++)
-                flood_send(f, round * f->parts + mine, head_of_part(f, wrap(mine + d, f->parts)));
+                flood_send(f, round * f->parts + mine, leader_of_part(f, wrap(mine + d, f->parts)));
         }
         for (int q = (round - 1) * f->parts; f->w->each > 1 && round && q < round * f->parts; q++) {
             mr_schedule_wait(f->s, f->first_recv + (size_t)q);
@@ -119,7 +119,7 @@ void mr_alg_bcast_two_level(struct mr_schedule *s, void *base, size_t bytes, int
     f.root_node = at / w->each;
     f.column = at % w->each;
     mr_schedule_crowd(s, f.parts);
-    (c->rank == root ? flood_root : w->local == f.column ? flood_head : flood_leaf)(&f);
+    (c->rank == root ? flood_root : w->local == f.column ? flood_leader : flood_leaf)(&f);
 }
 
 /* ---- allgather ------------------------------------------------------------------------------------------------- */
@@ -265,7 +265,7 @@ void mr_alg_allreduce_two_level(struct mr_schedule *s, void *out, size_t count, 
     }
 }
 
-/* Parts are added up as for an allreduce; then each rank sends its part straight to the root. */
+/* Parts are added up as for an allreduce; then each rank sends its part directly to the root. */
 void mr_alg_reduce_two_level(struct mr_schedule *s, const void *in, void *out, size_t count, struct mr_type *t,
                              struct mr_op *op, int root, struct mr_comm *c, const struct mr_place *w)
 {
@@ -297,7 +297,7 @@ void mr_alg_reduce_two_level(struct mr_schedule *s, const void *in, void *out, s
 }
 
 /* A reduce-scatter, with the owners in v. */
-struct shares {
+struct scattered {
     struct mr_schedule *s;
     const struct mr_vec *v;
     const struct mr_place *w;
@@ -307,12 +307,12 @@ struct shares {
     size_t from_row, from_column; /* the first steps that receive */
 };
 
-static int in_column(const struct shares *f, int d)
+static int in_column(const struct scattered *f, int d)
 {
     return mr_place_rank(f->w, (f->w->node + d) % f->w->nodes, f->w->local);
 }
 
-static void give_share(const struct shares *f, int owner, int to)
+static void give_sums(const struct scattered *f, int owner, int to)
 {
     mr_schedule_send(f->s, mr_at(f->from, mr_vec_before(f->v, owner), f->v->type), mr_vec_count(f->v, owner),
                      f->v->type, to);
@@ -320,21 +320,21 @@ static void give_share(const struct shares *f, int owner, int to)
 
 /* From d nodes on, for d from 1 to n: the shares of my column, from the others of my row, one after the other into
  * `into`. */
-static void take_from_row(struct shares *f, char *into)
+static void take_from_row(struct scattered *f, char *into)
 {
     struct mr_type *t = f->v->type;
     int n = f->w->nodes, k = f->w->each;
     for (int d = 1; d <= n; d++)
         for (int j = 1; j < k; j++) {
-            size_t share = mr_vec_count(f->v, in_column(f, d));
-            mr_schedule_recv(f->s, into, share, t, mr_place_rank(f->w, f->w->node, wrap(f->w->local + j, k)));
-            into = mr_at_mut(into, share, t);
+            size_t sums_len = mr_vec_count(f->v, in_column(f, d));
+            mr_schedule_recv(f->s, into, sums_len, t, mr_place_rank(f->w, f->w->node, wrap(f->w->local + j, k)));
+            into = mr_at_mut(into, sums_len, t);
             if (d == 1 && j == 1)
                 f->from_row = mr_schedule_last(f->s);
         }
 }
 
-static void take_from_column(struct shares *f, void *into, size_t mine)
+static void take_from_column(struct scattered *f, void *into, size_t mine)
 {
     for (int d = 1; d < f->w->nodes; d++) {
         mr_schedule_recv(f->s, mr_at_mut(into, mine * (size_t)(d - 1), f->v->type), mine, f->v->type,
@@ -345,28 +345,28 @@ static void take_from_column(struct shares *f, void *into, size_t mine)
 }
 
 /* Adds up the row's data for a node, and sends the sum there; at last the data for this rank. */
-static void sum_rows(const struct shares *f, const char *theirs, char *sums)
+static void sum_rows(const struct scattered *f, const char *theirs, char *sums)
 {
     struct mr_type *t = f->v->type;
     int n = f->w->nodes, k = f->w->each;
     size_t came = f->from_row;
     for (int d = 1; d <= n; d++) {
         int owner = in_column(f, d);
-        size_t share = mr_vec_count(f->v, owner);
+        size_t sums_len = mr_vec_count(f->v, owner);
         void *sum = d < n ? sums : f->acc;
         if (k == 1 && d < n) {
-            give_share(f, owner, owner);
+            give_sums(f, owner, owner);
             continue;
         }
-        mr_schedule_copy(f->s, mr_at(f->from, mr_vec_before(f->v, owner), t), share, t, sum, share, t);
+        mr_schedule_copy(f->s, mr_at(f->from, mr_vec_before(f->v, owner), t), sums_len, t, sum, sums_len, t);
         for (int j = 1; j < k; j++) {
             mr_schedule_wait(f->s, came++);
-            mr_schedule_reduce(f->s, f->op, theirs, sum, share, t);
-            theirs = mr_at(theirs, share, t);
+            mr_schedule_reduce(f->s, f->op, theirs, sum, sums_len, t);
+            theirs = mr_at(theirs, sums_len, t);
         }
         if (d < n) {
-            mr_schedule_send(f->s, sum, share, t, owner);
-            sums = mr_at_mut(sums, share, t);
+            mr_schedule_send(f->s, sum, sums_len, t, owner);
+            sums = mr_at_mut(sums, sums_len, t);
         }
     }
 }
@@ -377,7 +377,7 @@ void mr_alg_reduce_scatter_two_level(struct mr_schedule *s, const void *in, void
     struct mr_type *t = v->type;
     int n = w->nodes, k = w->each;
     size_t mine = mr_vec_count(v, c->rank), column = 0;
-    struct shares f = {.s = s, .v = v, .w = w, .op = op, .from = in == MR_IN_PLACE ? out : in};
+    struct scattered f = {.s = s, .v = v, .w = w, .op = op, .from = in == MR_IN_PLACE ? out : in};
     f.acc = in == MR_IN_PLACE ? mr_schedule_temp_for(s, t, mine) : out;
     for (int d = 0; d < n; d++)
         column += mr_vec_count(v, in_column(&f, d));
@@ -389,7 +389,7 @@ void mr_alg_reduce_scatter_two_level(struct mr_schedule *s, const void *in, void
     for (int d = 1; d <= n; d++)
         for (int j = 1; j < k; j++) {
             int to = wrap(w->local + j, k);
-            give_share(&f, mr_place_rank(w, (w->node + d) % n, to), mr_place_rank(w, w->node, to));
+            give_sums(&f, mr_place_rank(w, (w->node + d) % n, to), mr_place_rank(w, w->node, to));
         }
     sum_rows(&f, row_theirs, sums);
     for (int d = 1; d < n; d++) {

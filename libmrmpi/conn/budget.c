@@ -219,7 +219,7 @@ void mr_budget_need(struct mr_peer *p)
         evict_peer(least_useful());
 }
 
-bool mr_budget_grants(struct mr_peer *p, bool needed)
+bool mr_budget_allows(struct mr_peer *p, bool needed)
 {
     if (p->connect->wanted & mr_peers.rationed || has_no_other(p->address->kinds & mr_peers.our_kinds) ||
         has_room_for(p))

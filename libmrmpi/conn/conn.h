@@ -139,7 +139,7 @@ struct mr_peer_events {
     void (*preferred)(struct mr_peer *p);         /* the subchannels for packets were chosen anew */
     void (*broken)(struct mr_sub *sub);           /* its links are being drained: nothing new may be posted */
     void (*drained)(struct mr_sub *sub);          /* all posts have come back; the generation ends */
-    bool (*due)(struct mr_sub *sub);              /* its peer is looked after, and is again later if this is true */
+    bool (*due)(struct mr_sub *sub);              /* its peer is served, and is again later if this is true */
     void (*moved)(struct mr_peer *p);             /* packets waiting for room on retiring subchannels go over others */
     bool (*uses)(const struct mr_sub *sub);       /* true: traffic is under way, or waits for the subchannel */
     uint64_t (*queued)(const struct mr_sub *sub); /* bytes of large messages under way there */
@@ -268,9 +268,9 @@ void mr_budget_init(void);
 bool mr_peer_is_remote(int rank); /* true for a rank on another host */
 /* 0: the address is there. -EAGAIN: the launcher's thread asks for it. Other negative errno: no address; logged. */
 int mr_peer_fetch_address(struct mr_peer *p);
-void mr_peer_backlog(struct mr_peer *p); /* something of it waits for room: try again from poll */
-void mr_peer_watch(struct mr_peer *p);   /* its packets or receives may be late: look at them in mr_rely_poll() */
-void mr_peer_lost(struct mr_peer *p, int error);            /* higher subsystems are told by the next poll */
+void mr_peer_backlog(struct mr_peer *p);         /* something of it waits for room: try again from poll */
+void mr_peer_watch(struct mr_peer *p);           /* its packets or receives may be late: check them in mr_rely_poll() */
+void mr_peer_lost(struct mr_peer *p, int error); /* higher subsystems are told by the next poll */
 bool mr_steer_by_rdma(const struct mr_peer *p, size_t len); /* rules allow RDMA for that length */
 /* Of a set of subchannels, those allowed by the policy; all, if none is allowed. */
 uint32_t mr_spread_narrow(const struct mr_peer *p, enum mr_policy_class c, uint32_t set);
@@ -303,7 +303,7 @@ void mr_paths_news(bool state);
 /* The subchannel is unusable. Its packets go over others after draining. */
 void mr_sub_break(struct mr_sub *sub);
 
-/* ---- subchannels, looked at -------------------------------------------------------------------------------------- */
+/* ---- subchannels, examined --------------------------------------------------------------------------------------- */
 
 /* Its number among the subchannels of its epoch, equal in the other epoch. */
 static inline unsigned mr_sub_place(const struct mr_sub *sub)

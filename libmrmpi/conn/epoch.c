@@ -64,7 +64,7 @@ static bool tell_idle(struct mr_sub *sub)
     return !mr_vc_send_control(sub->peer->vc, &hdr, NULL, 0);
 }
 
-/* True while there is something to look after. */
+/* True while there is something to watch. */
 static bool close_when_idle(struct mr_sub *sub)
 {
     if (!mr_sub_retires(sub) || sub->state != MR_SUB_OPEN)

@@ -209,7 +209,7 @@ static uint8_t refused_kinds(struct mr_peer *p, const struct mr_cm_msg *req)
         asked |= s && mr_peers.rationed >> p->sub[i].kind & 1;
         needed |= s && s->needed;
     }
-    return asked && !mr_budget_grants(p, needed) ? mr_peers.rationed : 0;
+    return asked && !mr_budget_allows(p, needed) ? mr_peers.rationed : 0;
 }
 
 /* -EDQUOT: only refused subchannels were requested. -EAGAIN: others were, too, which are not ready yet. */

@@ -28,9 +28,9 @@ struct mr_connect_peer {
     uint8_t refusals; /* budget.c: how often in a row it had no room for a connection */
     uint64_t ask_ns;  /* not asked again before */
 
-    uint64_t isolated_ns;          /* recovery.c: since when no subchannel is open; 0: one is */
-    uint64_t waited_ns, looked_ns; /* time without a sign of life; last count; 0: never */
-    uint64_t guarded_ns;           /* time of the questions to guards while isolated */
+    uint64_t isolated_ns;           /* recovery.c: since when no subchannel is open; 0: one is */
+    uint64_t waited_ns, counted_ns; /* time without a sign of life; last count; 0: never */
+    uint64_t guarded_ns;            /* time of the questions to guards while isolated */
     uint32_t heard_received,
         heard_confirmed;               /* keepalive.c: packets of the peer, and ours confirmed by the peer, last time */
     unsigned keepalive_next;           /* the next link to ask */
@@ -51,7 +51,7 @@ struct mr_connect_sub {
     bool told;               /* of a retiring subchannel: nothing from here is under way there, and the peer was told */
     bool heard;              /* the same of the peer */
     bool late;               /* silence.c: a confirmation is late, not for the first time, */
-    uint8_t looks;           /* consecutive polls without a movement of packets under way */
+    uint8_t polls;           /* consecutive polls without a movement of packets under way */
     struct mr_sub_news news; /* for the peer */
     uint64_t opened_ns, retry_ns;
     unsigned failures;     /* in a row */
@@ -73,7 +73,7 @@ struct mr_connect {
     bool suffices;             /* no rank ever has to refuse a connection */
     uint64_t budget_ns;        /* time of the last tick */
     uint64_t keepalive_ns;     /* when silent peers were asked */
-    uint64_t silence_ns;       /* silence.c: the last look, */
+    uint64_t silence_ns;       /* silence.c: the last poll, */
     unsigned silence_next;     /* and the first rank of the next one */
 };
 extern struct mr_connect mr_connect;
@@ -143,7 +143,7 @@ void mr_ration_lost(struct mr_peer *p);
 /* The kinds wanted, among these, for a peer just met. */
 void mr_budget_first(struct mr_peer *p, uint8_t kinds);
 /* A peer without a connection requests one. needed: promised large messages wait for the connection. */
-bool mr_budget_grants(struct mr_peer *p, bool needed);
+bool mr_budget_allows(struct mr_peer *p, bool needed);
 /* The peer has refused a connection. */
 void mr_budget_refused(struct mr_peer *p);
 

@@ -22,7 +22,7 @@
 #include "libmrmpi/conn/reliable/loss.h"
 
 #define INTERVAL_NS 1000000000ull /* a peer is asked once in so long at most */
-#define LOOKS_MIN   10            /* least number of polls before patience ends */
+#define POLLS_MIN   10            /* least number of polls before patience ends */
 
 static bool ask_link(struct mr_sub *sub, unsigned level)
 {
@@ -233,9 +233,9 @@ static uint64_t patience_ns(void)
     return (uint64_t)(mr_config.patience ? mr_config.patience : 1) * 1000000000;
 }
 
-static uint64_t look_interval_ns(void)
+static uint64_t poll_interval_ns(void)
 {
-    uint64_t part = patience_ns() / LOOKS_MIN;
+    uint64_t part = patience_ns() / POLLS_MIN;
 
     return part < INTERVAL_NS ? part : INTERVAL_NS;
 }
@@ -259,16 +259,16 @@ static void ask_next_way(struct mr_peer *p, uint64_t now_ns)
  */
 static void judge_silent(struct mr_peer *p, uint64_t now_ns)
 {
-    uint64_t passed = now_ns - p->connect->looked_ns, most = patience_ns() / LOOKS_MIN;
+    uint64_t passed = now_ns - p->connect->counted_ns, most = patience_ns() / POLLS_MIN;
     bool heard;
 
     if (p->connect->isolated_ns) /* recovery.c counts */
         return;
-    if (!mr_guard_ask(p, now_ns, p->connect->looked_ns, &heard) || heard || !p->connect->looked_ns)
+    if (!mr_guard_ask(p, now_ns, p->connect->counted_ns, &heard) || heard || !p->connect->counted_ns)
         p->connect->waited_ns = 0;
     else
         p->connect->waited_ns += passed < most ? passed : most;
-    p->connect->looked_ns = now_ns;
+    p->connect->counted_ns = now_ns;
     if (p->connect->waited_ns)
         ask_next_way(p, now_ns);
     if (p->connect->waited_ns >= patience_ns())
@@ -278,7 +278,7 @@ static void judge_silent(struct mr_peer *p, uint64_t now_ns)
 static void check_peer(struct mr_peer *p, uint64_t now_ns)
 {
     if (!peer_is_silent(p))
-        p->connect->looked_ns = p->connect->isolated_ns ? p->connect->looked_ns : 0;
+        p->connect->counted_ns = p->connect->isolated_ns ? p->connect->counted_ns : 0;
     else if (!ask_next_link(p))
         judge_silent(p, now_ns);
 }
@@ -287,7 +287,7 @@ void mr_keepalive_silent(uint64_t now_ns)
 {
     bool first = !mr_connect.keepalive_ns;
 
-    if (now_ns - mr_connect.keepalive_ns < look_interval_ns())
+    if (now_ns - mr_connect.keepalive_ns < poll_interval_ns())
         return;
     mr_connect.keepalive_ns = now_ns;
     for (int r = 0; !first && r < mr_peers.launch->size; r++) {

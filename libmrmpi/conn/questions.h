@@ -40,7 +40,7 @@ static inline struct mr_questions *mr_questions_of(const struct mr_sub *sub)
 }
 
 #define MR_ROUNDS_DOUBT 2          /* rounds without an answer, until others that use the way are told to ask as well */
-#define MR_CHECK_NS     1000000ull /* between two looks for silent ways, and the shortest pause between two rounds */
+#define MR_CHECK_NS     1000000ull /* between two polls for silent ways, and the shortest pause between two rounds */
 
 /* A way has come that brings answers, perhaps: the pause before the next round is short again. */
 static inline void mr_questions_soon(struct mr_connect_peer *c)

@@ -26,7 +26,7 @@
 #define PAUSE_NS     10000000ull /* before a broken subchannel is opened again */
 #define PAUSE_MAX_NS 10000000000ull
 #define STEADY       10 /* a subchannel open for this number of pauses has not flapped */
-#define LOOKS_MIN    10 /* least number of polls before patience ends */
+#define POLLS_MIN    10 /* least number of polls before patience ends */
 
 /* ---- breaking ---------------------------------------------------------------------------------------------------- */
 
@@ -42,7 +42,7 @@ static void set_isolated(struct mr_peer *p, uint64_t since_ns)
 {
     if (!p->connect->isolated_ns != !since_ns)
         mr_peers.num_isolated += since_ns ? 1u : -1u;
-    p->connect->isolated_ns = p->connect->looked_ns = since_ns;
+    p->connect->isolated_ns = p->connect->counted_ns = since_ns;
     p->connect->waited_ns = 0;
 }
 
@@ -338,13 +338,13 @@ static bool guards_answer(struct mr_peer *p, uint64_t now_ns, uint64_t pause_ns)
  */
 static bool has_given_up(struct mr_peer *p, uint64_t now_ns)
 {
-    uint64_t patience = (uint64_t)mr_config.patience * 1000000000, passed = now_ns - p->connect->looked_ns;
+    uint64_t patience = (uint64_t)mr_config.patience * 1000000000, passed = now_ns - p->connect->counted_ns;
 
     if (!p->connect->isolated_ns)
         return false;
-    p->connect->looked_ns = now_ns;
-    p->connect->waited_ns += passed < patience / LOOKS_MIN ? passed : patience / LOOKS_MIN;
-    if (guards_answer(p, now_ns, patience / LOOKS_MIN))
+    p->connect->counted_ns = now_ns;
+    p->connect->waited_ns += passed < patience / POLLS_MIN ? passed : patience / POLLS_MIN;
+    if (guards_answer(p, now_ns, patience / POLLS_MIN))
         p->connect->waited_ns = 0;
     if (p->connect->waited_ns < patience)
         return false;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Ways that go silent: packets are lost, and no port and no adapter reports a failure for seconds. This file polls,
- * once per millisecond, each subchannel with something under way. If nothing was confirmed since the last look, a
+ * once per millisecond, each subchannel with something under way. If nothing was confirmed since the last poll, a
  * reliable link carries a write of no bytes. The peer's adapter confirms the write, and asks at once for anything lost
  * before. If nothing moves until the next poll, either, datagrams ask the peer's process over each way, in rounds.
  *
@@ -45,10 +45,10 @@
 
 #define PAUSE_MAX_NS  64000000ull /* between two rounds without an answer, */
 #define PAUSE_LOST_NS 8000000ull  /* and while no subchannel is open */
-#define LOOKS_NUDGE   1           /* without progress, until the adapter is asked, */
-#define LOOKS_HELD    2           /* and the process, for a stuck link, */
-#define LOOKS_LATE    1           /* sooner if its confirmations are late, not for the first time, */
-#define LOOKS_ASK     2           /* or for a whole subchannel */
+#define POLLS_NUDGE   1           /* without progress, until the adapter is asked, */
+#define POLLS_HELD    2           /* and the process, for a stuck link, */
+#define POLLS_LATE    1           /* sooner if its confirmations are late, not for the first time, */
+#define POLLS_ASK     2           /* or for a whole subchannel */
 #define LATE_PART     4           /* part of its rate that a moving link should have */
 #define ROUNDS        6           /* rounds missed by a way, and answered by others, that make the way silent */
 #define ROUNDS_HELD   3           /* with a question on the level of a stuck link */
@@ -66,7 +66,7 @@ struct state {
     bool busy, moves;
 };
 
-static void look_at_link(struct mr_link *l, const struct mr_window *w, struct state *s)
+static void poll_link(struct mr_link *l, const struct mr_window *w, struct state *s)
 {
     bool reliable = mr_kind_is(l->kind, MR_IS_CONNECTED | MR_IS_RELIABLE);
     uint32_t seen = 0;
@@ -156,11 +156,11 @@ static uint64_t bytes_of_rail(const struct mr_rail *rail)
  */
 static bool is_late(const struct mr_sub *sub, const struct mr_link *l)
 {
-    return l->owed && l->stuck >= LOOKS_LATE &&
+    return l->owed && l->stuck >= POLLS_LATE &&
            bytes_of_rail(sub->rail) <= sub_rate(sub) * (MR_CHECK_NS / 8000) / LATE_PART;
 }
 
-static void look_for_late(struct mr_sub *sub, uint64_t now_ns)
+static void poll_late(struct mr_sub *sub, uint64_t now_ns)
 {
     bool late = false;
 
@@ -171,7 +171,7 @@ static void look_for_late(struct mr_sub *sub, uint64_t now_ns)
 
 static bool is_stuck(const struct mr_sub *sub, const struct mr_link *l)
 {
-    return l->stuck >= LOOKS_HELD || (sub->connect->late && l->owed && l->stuck >= LOOKS_LATE);
+    return l->stuck >= POLLS_HELD || (sub->connect->late && l->owed && l->stuck >= POLLS_LATE);
 }
 
 /* 1 and the place of the longest stuck link, if stuck long enough to ask the process; else 0. */
@@ -192,7 +192,7 @@ static bool must_prove(const struct mr_sub *sub)
 }
 
 /* True if something is under way on the subchannel, or on a link of it, and does not move. */
-static bool look_at_sub(struct mr_sub *sub, uint64_t now_ns)
+static bool poll_sub(struct mr_sub *sub, uint64_t now_ns)
 {
     struct mr_questions *s = mr_questions_of(sub);
     struct state now = {false, false};
@@ -201,21 +201,21 @@ static bool look_at_sub(struct mr_sub *sub, uint64_t now_ns)
         s->missed = s->own = 0;
     if (is_watched(sub))
         for (unsigned l = 0; l < sub->num_links; l++)
-            look_at_link(&sub->link[l], &sub->peer->out, &now);
+            poll_link(&sub->link[l], &sub->peer->out, &now);
     if (is_watched(sub))
-        look_for_late(sub, now_ns);
+        poll_late(sub, now_ns);
     for (unsigned l = 0; is_watched(sub) && l < sub->num_links; l++)
-        if (sub->link[l].stuck >= LOOKS_NUDGE && sub->link[l].ops->keepalive)
+        if (sub->link[l].stuck >= POLLS_NUDGE && sub->link[l].ops->keepalive)
             nudge(&sub->link[l]);
     if (now.moves && !stuck_link(sub))
         mr_trust_moved(mr_way_trust(sub), MR_CHECK_NS, now_ns);
     if (now.moves || !is_watched(sub) || !(now.busy || carries_large(sub))) {
-        sub->connect->looks = 0;
+        sub->connect->polls = 0;
         if (s && now.moves && !must_prove(sub))
             s->missed = s->own = 0;
         return stuck_link(sub);
     }
-    sub->connect->looks += sub->connect->looks < UINT8_MAX;
+    sub->connect->polls += sub->connect->polls < UINT8_MAX;
     return true;
 }
 
@@ -241,7 +241,7 @@ static bool is_shared_way(const struct mr_sub *a, const struct mr_sub *b)
 }
 
 /* The way loses packets of all ranks on the host: a packet and its repetition count for each that knows of no loss. */
-static void share_loss(const struct mr_sub *way, uint64_t now_ns)
+static void spread_loss(const struct mr_sub *way, uint64_t now_ns)
 {
     const struct mr_launch *launch = mr_peers.launch;
 
@@ -274,7 +274,7 @@ static void break_way(const struct mr_sub *way, bool loses, const char *why)
             mr_sub_break(&p->sub[i]);
         }
     if (loses)
-        share_loss(way, mr_clock_ns());
+        spread_loss(way, mr_clock_ns());
 }
 
 static struct mr_sub *first_of_way(const struct mr_sub *way)
@@ -368,7 +368,7 @@ static void judge_held(struct mr_sub *sub, uint64_t now_ns)
         break_way(sub, true, "it loses packets: it brings answers, but what is under way does not move any more");
 }
 
-/* A link of the subchannel was stuck at the last look, and moves again. Was it since packets were lost? */
+/* A link of the subchannel was stuck at the last poll, and moves again. Was it since packets were lost? */
 static void judge_freed(struct mr_sub *sub, uint64_t now_ns)
 {
     const struct mr_questions *s = mr_questions_of(sub);
@@ -383,7 +383,7 @@ static void judge_freed(struct mr_sub *sub, uint64_t now_ns)
         break_way(sub, true, "it loses packets, and stands still most of the time");
 }
 
-static void look_at_held(struct mr_sub *sub, uint64_t now_ns)
+static void poll_held(struct mr_sub *sub, uint64_t now_ns)
 {
     struct mr_questions *s = mr_questions_of(sub);
     unsigned link = stuck_link(sub), before = s->held_link;
@@ -638,13 +638,13 @@ static bool watch_peer(struct mr_peer *p, uint64_t now_ns)
     bool stuck = false, proving = p->connect->unproven, ask = proving || seeks_better_way(p);
 
     for (unsigned i = 0; i < p->num_subs; i++) {
-        stuck |= look_at_sub(&p->sub[i], now_ns);
+        stuck |= poll_sub(&p->sub[i], now_ns);
         take_doubt(&p->sub[i], now_ns);
-        ask |= p->sub[i].connect->looks >= LOOKS_ASK || stuck_link(&p->sub[i]) || is_in_doubt(&p->sub[i]);
+        ask |= p->sub[i].connect->polls >= POLLS_ASK || stuck_link(&p->sub[i]) || is_in_doubt(&p->sub[i]);
     }
     if (p->connect->questions || ((p->connect->isolated_ns || ask) && allocate_questions(p)))
         for (unsigned i = 0; i < p->num_subs; i++)
-            look_at_held(&p->sub[i], now_ns);
+            poll_held(&p->sub[i], now_ns);
     if ((p->connect->isolated_ns || ask) && p->connect->questions) {
         begin_ask_round(p, now_ns);
         for (unsigned i = 0; i < p->num_subs; i++)

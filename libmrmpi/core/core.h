@@ -197,7 +197,7 @@ struct mr_comm {
     int passing_tag;              /* of all its messages */
     bool part;                    /* some ranks of another communicator, with its context: mr_comm_part, */
     const struct mr_comm *whole;  /* the other communicator */
-    unsigned losses;              /* of processes when its members were last looked at (mr_comm_lacks), */
+    unsigned losses;              /* of processes when its members were last checked (mr_comm_lacks), */
     bool lacks;                   /* and a lost process was a member */
     bool of_window;               /* its messages carry data of a window */
     struct mr_place *place;       /* coll/place.h, NULL until the first use */

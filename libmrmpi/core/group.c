@@ -9,7 +9,7 @@ struct mr_group mr_group_empty = {.refs = 1, .rank = MR_UNDEFINED};
 
 int mr_group_find(const struct mr_group *g, int world_rank)
 {
-    /* most groups are the world or a piece of it: look where the rank would be then */
+    /* most groups are the world or a piece of it: check the place of the rank then */
     if (world_rank >= 0 && world_rank < g->size && g->world[world_rank] == world_rank)
         return world_rank;
     for (int i = 0; i < g->size; i++)

@@ -31,7 +31,7 @@ struct mr_move_piece {
 };
 /*
  * n records of the given pieces, stride apart in memory, one after the other in the packed form, with size bytes each.
- * False: nothing was done; the records are too long, or this processor has no fast way.
+ * False: nothing was done; the records are too long, or this processor has no fast loop.
  */
 bool mr_move_records(char *mem, ptrdiff_t stride, char *flat, size_t size, size_t n, const struct mr_move_piece *pieces,
                      size_t num_pieces, bool unpack);

@@ -39,11 +39,11 @@ struct mr_type *mr_type_subarray(int ndims, const int64_t *sizes, const int64_t 
 }
 
 /*
- * A process's part of one dimension: `blocks` of `length`, `stride` apart from `start` on, then `tail` in one more
- * place.
+ * A process's part of one dimension: `blocks` of `length`, `stride` apart from `start` on, then `last_length` in one
+ * more place.
  */
-struct share {
-    int64_t start, blocks, length, stride, tail;
+struct distribution {
+    int64_t start, blocks, length, stride, last_length;
 };
 
 static int64_t at_most(int64_t n, int64_t max)
@@ -51,28 +51,29 @@ static int64_t at_most(int64_t n, int64_t max)
     return n < 0 ? 0 : n < max ? n : max;
 }
 
-static struct share share_of(enum mr_distribution kind, int64_t size, int64_t block, int64_t nprocs, int64_t coord)
+static struct distribution distribution_of(enum mr_distribution kind, int64_t size, int64_t block, int64_t nprocs,
+                                           int64_t coord)
 {
-    struct share s = {.length = block, .start = coord * block, .stride = nprocs * block};
+    struct distribution s = {.length = block, .start = coord * block, .stride = nprocs * block};
     if (kind == MR_DISTRIBUTE_NONE)
-        return (struct share){.blocks = 1, .length = size};
+        return (struct distribution){.blocks = 1, .length = size};
     if (kind == MR_DISTRIBUTE_BLOCK) {
-        s.tail = at_most(size - s.start, block);
+        s.last_length = at_most(size - s.start, block);
         return s;
     }
     int64_t rest = at_most(size - s.start, size); /* from the first block to the end of the dimension */
     s.blocks = rest / s.stride;
-    s.tail = at_most(rest - s.blocks * s.stride, block);
+    s.last_length = at_most(rest - s.blocks * s.stride, block);
     return s;
 }
 
 /* One dimension of the array: its part, elements `step` bytes apart, with the extent of the whole dimension. */
-static struct mr_type *distribute(struct share s, int64_t size, ptrdiff_t step, struct mr_type *inner)
+static struct mr_type *distribute(struct distribution s, int64_t size, ptrdiff_t step, struct mr_type *inner)
 {
     struct mr_type *body = mr_type_hvector(s.blocks, s.length, s.stride * step, inner, false);
     if (!body)
         return NULL;
-    int64_t lengths[2] = {1, s.tail}, at[2] = {s.start * step, (s.start + s.blocks * s.stride) * step};
+    int64_t lengths[2] = {1, s.last_length}, at[2] = {s.start * step, (s.start + s.blocks * s.stride) * step};
     struct mr_type *types[2] = {body, inner};
     if (s.blocks == 0)
         lengths[0] = 0;
@@ -97,7 +98,7 @@ struct mr_type *mr_type_darray(const struct mr_darray *a, struct mr_order order,
     ptrdiff_t step = t->extent;
     for (int k = 0; k < a->ndims && inner; k++) {
         int d = dimension(order, a->ndims, k);
-        struct share s = share_of(a->kinds[d], a->gsizes[d], a->blocks[d], a->psizes[d], coords[d]);
+        struct distribution s = distribution_of(a->kinds[d], a->gsizes[d], a->blocks[d], a->psizes[d], coords[d]);
         struct mr_type *outer = distribute(s, a->gsizes[d], step, inner);
         mr_type_put(inner);
         inner = outer;

@@ -94,11 +94,11 @@ static int read_all(int fd, char *buf, size_t len, int64_t at, size_t *done)
  * 25 us instead of 2.4), and malloc places large blocks 16 bytes behind the beginning of a page. A buffer on the way,
  * at another distance to both, costs 3.9 us.
  */
-#define PAGE_BYTES  4096
-#define NEAR_BYTES  64
-#define ON_THE_WAY  65536
-#define WORTH_BYTES 4096
-#define TRIALS      3
+#define PAGE_BYTES   4096
+#define NEAR_BYTES   64
+#define BUFFER_BYTES 65536
+#define WORTH_BYTES  4096
+#define TRIALS       3
 enum mr_disk_mode mr_disk_mode;
 
 static bool is_near(const char *buf, int64_t at)
@@ -108,16 +108,16 @@ static bool is_near(const char *buf, int64_t at)
     return ahead && ahead < NEAR_BYTES;
 }
 
-static int read_on_the_way(int fd, char *buf, size_t len, int64_t at, char *room, size_t *done)
+static int read_buffered(int fd, char *buf, size_t len, int64_t at, char *room, size_t *done)
 {
     *done = 0;
     while (*done < len) {
         const int64_t from = at + (int64_t)*done;
-        char *way = room + ((size_t)(from + PAGE_BYTES / 2) & (PAGE_BYTES - 1));
-        size_t n = len - *done < ON_THE_WAY ? len - *done : ON_THE_WAY, got;
-        int err = read_all(fd, way, n, from, &got);
+        char *via = room + ((size_t)(from + PAGE_BYTES / 2) & (PAGE_BYTES - 1));
+        size_t n = len - *done < BUFFER_BYTES ? len - *done : BUFFER_BYTES, got;
+        int err = read_all(fd, via, n, from, &got);
 
-        memcpy(buf + *done, way, got);
+        memcpy(buf + *done, via, got);
         *done += got;
         if (err || got < n)
             return err;
@@ -134,28 +134,28 @@ static uint64_t now_ns(void)
 }
 
 /* Both ways, from a file in memory, the faster of a few times each. */
-static void try_ways(char *room)
+static void try_modes(char *room)
 {
-    char *buf = aligned_alloc(PAGE_BYTES, ON_THE_WAY + PAGE_BYTES);
+    char *buf = aligned_alloc(PAGE_BYTES, BUFFER_BYTES + PAGE_BYTES);
     uint64_t least[2] = {UINT64_MAX, UINT64_MAX};
     int fd = memfd_create("mrmpi-trial", MFD_CLOEXEC);
     size_t n;
 
-    mr_disk_mode = MR_DISK_STRAIGHT;
-    if (!buf || fd < 0 || ftruncate(fd, ON_THE_WAY))
+    mr_disk_mode = MR_DISK_DIRECT;
+    if (!buf || fd < 0 || ftruncate(fd, BUFFER_BYTES))
         goto out;
     for (int i = 0; i < 2 * TRIALS; i++) {
         const uint64_t begin = now_ns();
 
         if (i % 2)
-            read_on_the_way(fd, buf + NEAR_BYTES / 4, ON_THE_WAY, 0, room, &n);
+            read_buffered(fd, buf + NEAR_BYTES / 4, BUFFER_BYTES, 0, room, &n);
         else
-            read_all(fd, buf + NEAR_BYTES / 4, ON_THE_WAY, 0, &n);
-        if (n == ON_THE_WAY && now_ns() - begin < least[i % 2])
+            read_all(fd, buf + NEAR_BYTES / 4, BUFFER_BYTES, 0, &n);
+        if (n == BUFFER_BYTES && now_ns() - begin < least[i % 2])
             least[i % 2] = now_ns() - begin;
     }
     if (least[1] < least[0] / 2)
-        mr_disk_mode = MR_DISK_ON_THE_WAY;
+        mr_disk_mode = MR_DISK_BUFFERED;
 out:
     if (fd >= 0)
         close(fd);
@@ -167,13 +167,13 @@ enum mr_err mr_disk_read(const struct mr_disk *d, void *buf, size_t len, int64_t
     char *room = NULL;
     int err;
 
-    if (len >= WORTH_BYTES && mr_disk_mode != MR_DISK_STRAIGHT && is_near(buf, at))
-        room = aligned_alloc(PAGE_BYTES, ON_THE_WAY + PAGE_BYTES);
+    if (len >= WORTH_BYTES && mr_disk_mode != MR_DISK_DIRECT && is_near(buf, at))
+        room = aligned_alloc(PAGE_BYTES, BUFFER_BYTES + PAGE_BYTES);
     if (room && mr_disk_mode == MR_DISK_UNTRIED)
-        try_ways(room);
+        try_modes(room);
     give_away(d);
-    if (room && mr_disk_mode == MR_DISK_ON_THE_WAY)
-        err = read_on_the_way(d->fd, buf, len, at, room, done);
+    if (room && mr_disk_mode == MR_DISK_BUFFERED)
+        err = read_buffered(d->fd, buf, len, at, room, done);
     else
         err = read_all(d->fd, buf, len, at, done);
     retake_lock(d);

@@ -19,7 +19,7 @@ struct mr_disk {
     bool freely;
 };
 /* The target of reads where the processor copies slowly: determined at the first read. */
-extern enum mr_disk_mode { MR_DISK_UNTRIED, MR_DISK_STRAIGHT, MR_DISK_ON_THE_WAY } mr_disk_mode;
+extern enum mr_disk_mode { MR_DISK_UNTRIED, MR_DISK_DIRECT, MR_DISK_BUFFERED } mr_disk_mode;
 /* *done is less than len at the end of the file only, or after an error. */
 enum mr_err mr_disk_read(const struct mr_disk *d, void *buf, size_t len, int64_t at, size_t *done);
 enum mr_err mr_disk_write(const struct mr_disk *d, const void *buf, size_t len, int64_t at, size_t *done);

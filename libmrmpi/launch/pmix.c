@@ -33,7 +33,7 @@ static unsigned lives;                      /* how often this process has joined
 static const struct mr_launch_world *known; /* the caller's, from init to finalize */
 
 /* Time between signs of life; a fence that is only tested looks at the time once in so many tests. */
-enum { PING_MS = 10000, TESTS_A_LOOK = 4096, AGAIN_MAX_NS = 20000000 };
+enum { PING_MS = 10000, TESTS_A_POLL = 4096, AGAIN_MAX_NS = 20000000 };
 
 /* The fence begun. libpmix reads how until the fence is over. Times: how long this rank has waited, in ms. */
 static struct {
@@ -537,7 +537,7 @@ static int64_t ping_ms(void)
 }
 
 /* Other ranks may be late, but the server must live, and the job be whole. */
-static int look_at_server(void)
+static int check_server(void)
 {
     int64_t now = fence.waited_ms, limit = limit_ms();
     int failure = atomic_load(&job_failure), err;
@@ -575,10 +575,10 @@ static int test_fence(void)
 {
     if (atomic_load(&fence.answer->given))
         return answer_error(fence.answer);
-    if (++fence.tests % TESTS_A_LOOK)
+    if (++fence.tests % TESTS_A_POLL)
         return -EAGAIN;
     mr_launch_count_ms(&fence.tested_ms, &fence.waited_ms);
-    int err = look_at_server();
+    int err = check_server();
     return err ? err : -EAGAIN;
 }
 
@@ -588,7 +588,7 @@ static int wait_for_fence(void)
 
     while (!mr_answer_wait(fence.answer, ping_ms())) {
         fence.waited_ms += ping_ms();
-        if ((err = look_at_server()))
+        if ((err = check_server()))
             return err;
     }
     return answer_error(fence.answer);

@@ -11,16 +11,16 @@
 void mr_net_packet(struct mr_rail *rail, const void *data, size_t len)
 {
     struct mr_hdr hdr;
-    size_t head = mr_wire_get(data, &len, &hdr);
-    const unsigned char *payload = (const unsigned char *)data + head;
+    size_t header = mr_wire_get(data, &len, &hdr);
+    const unsigned char *payload = (const unsigned char *)data + header;
 
     mr_peers.arrived++;
-    if (unlikely(!head))
+    if (unlikely(!header))
         mr_log(MR_LOG_WARN, "rail %u: dropped a packet of %zu bytes that is none of ours", rail->index, len);
     else if (unlikely(hdr.form || mr_peers.attentive))
-        mr_rely_arrived(&hdr, payload, len - head);
+        mr_rely_arrived(&hdr, payload, len - header);
     else
-        mr_vc_arrived(&hdr, payload, len - head);
+        mr_vc_arrived(&hdr, payload, len - header);
 }
 
 void mr_net_segment(struct mr_rail *rail, const void *data, size_t len, const uint32_t *imm)

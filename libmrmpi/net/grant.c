@@ -104,10 +104,10 @@ void mr_grant_tick(uint64_t now_ns)
     uint64_t pace;
     bool held;
 
-    if (mr_net.parting || now_ns - g->looked_ns < MR_GRANT_NS + g->met * MR_GRANT_PEER_NS)
+    if (mr_net.parting || now_ns - g->ticked_ns < MR_GRANT_NS + g->met * MR_GRANT_PEER_NS)
         return;
-    pace = own_pace(now_ns - g->looked_ns, &held);
-    g->looked_ns = now_ns;
+    pace = own_pace(now_ns - g->ticked_ns, &held);
+    g->ticked_ns = now_ns;
     active = find_active(&num);
     pace_kb = pace == MR_PACE_ALONE ? MR_FABRIC_PACE_ALONE : mr_grant_part(pace, num);
     kb = mr_grant_part(own_budget(), mr_grant_count(g, num));

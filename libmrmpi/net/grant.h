@@ -28,7 +28,7 @@ struct mr_grants {
     uint32_t sharers; /* that the budget is divided among; 0: nothing has come yet */
     uint32_t most;    /* in the intervals in a row with fewer senders */
     unsigned calm;    /* the number of these intervals */
-    uint64_t looked_ns;
+    uint64_t ticked_ns;
     uint32_t arrived; /* packets, of all peers, then */
     unsigned met;     /* peers, then */
     bool said;        /* some peer was told */

@@ -15,7 +15,7 @@
 struct mr_net_peer {
     struct mr_bulk_peer base;
     struct mr_ack in;                /* ACKs owed to the peer for its packets, with a lossy link */
-    unsigned shared_by;              /* mr_peers.num_relying at the last grant of packets under way */
+    unsigned shared_by;              /* mr_peers.num_relying at the last limit of packets under way */
     uint32_t flight_max;             /* packets that may be under way on such links */
     uint64_t sampled_ns;             /* when the last sample of the round-trip time was taken */
     struct mr_pace *pace;            /* of all packets to the peer, granted by the peer; NULL: no limit */
@@ -52,13 +52,13 @@ struct mr_net {
     enum mr_ring_design ring_design;
     bool by_ring;        /* large messages go through rings, not by RDMA */
     unsigned parts;      /* most receive buffers of a packet */
-    uint64_t looked_ns;  /* when rely.c looked at the clock last */
+    uint64_t clock_ns;   /* when rely.c read the clock last */
     uint64_t idle_ns;    /* beginning of the idle time */
     unsigned caps;       /* enum mr_vc_caps */
     bool zsends_no_more; /* memory could not be registered once */
     struct mr_answers answers;
     unsigned polls, ring_polls;
-    uint64_t news_ns; /* when news were looked for */
+    uint64_t news_ns; /* when news were polled for */
 };
 extern MR_OWN struct mr_net mr_net;
 

@@ -43,7 +43,7 @@ struct mr_vc_zsender {
 };
 /*
  * Like mr_vc_send, from the payload's memory: 1: unchanged until zsend_done(zsender->cookie). 0: copied. Only while
- * vc->lends.
+ * vc->zsends.
  */
 int mr_net_zsend(struct mr_vc *vc, struct mr_hdr *hdr, const void *payload, size_t len,
                  const struct mr_vc_zsender *zsender);
@@ -81,8 +81,8 @@ int mr_net_read(struct mr_vc *vc, void *buf, size_t size, struct mr_vc_part part
 struct mr_vc_atomic {
     struct mr_atomic atomic;
     struct mr_vc_move move; /* done: the error is -EIO if it may have been done, or not, and never will be any more */
-    uint32_t
-        way; /* the way taken, never 0: atomics over the same way are done in order. Before: the required way; 0: any */
+    uint32_t connection;    /* the connection taken, never 0: atomics over the same one are done in order. Before: the
+                               required connection; 0: any */
 };
 /*
  * Lets the peer's adapter change an atomic in memory that the peer has advertised for this (MR_VC_ATOMIC), and returns
@@ -90,10 +90,10 @@ struct mr_vc_atomic {
  * channel's until then. A change is made once at most: over a connection that breaks, it may have been made or not,
  * which only the peer can see. By the time of done it will not be made any more.
  *
- * 0; -EAGAIN: no room now; -EOPNOTSUPP: no way to the peer has atomics, or not the required way; another negative
- * errno.
+ * 0; -EAGAIN: no room now; -EOPNOTSUPP: no connection to the peer has atomics, or not the required one; another
+ * negative errno.
  */
-int mr_net_word(struct mr_vc *vc, const struct mr_remote *remote, struct mr_vc_atomic *w);
+int mr_net_atomic(struct mr_vc *vc, const struct mr_remote *remote, struct mr_vc_atomic *w);
 
 /* ---- figures of rails (view/) ------------------------------------------------------------------------------------ */
 

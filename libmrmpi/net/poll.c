@@ -39,7 +39,7 @@
  */
 #define NAP_LATE_NS 5000
 #define BLUNT_NS    1000000000ull
-#define RINGS_FIRST 8 /* looks at rings that found something before the completion queues are looked at, too */
+#define RINGS_FIRST 8 /* polls of rings that found something before the completion queues are polled, too */
 
 /* ---- waiting packets --------------------------------------------------------------------------------------------- */
 
@@ -202,12 +202,12 @@ static __attribute__((noinline)) void serve_time(int done, uint64_t now)
     if (mr_peers.relying)
         mr_rely_poll(!done, now);
     else if (now)
-        mr_net.looked_ns = now;
+        mr_net.clock_ns = now;
     served = mr_bulk_serve();
     if (served)
-        mr_net.looked_ns = served;
+        mr_net.clock_ns = served;
     if (done || !mr_channel_idle)
-        mr_net.idle_ns = mr_net.looked_ns;
+        mr_net.idle_ns = mr_net.clock_ns;
 }
 
 /*
@@ -230,7 +230,7 @@ static void poll_when_due(int done, uint64_t now)
         poll_news(!done, now);
 }
 
-/* After a look at the network that found nothing, or when something else is due. Returns done, or more. */
+/* After a poll of the network that found nothing, or when something else is due. Returns done, or more. */
 static __attribute__((noinline)) int serve_net(int done)
 {
     bool timed = mr_peers.connecting || mr_peers.relying || mr_peers.num_isolated || mr_peers.doubtful;
@@ -251,7 +251,7 @@ static __attribute__((noinline)) int serve_net(int done)
     if (mr_peers.backlogged) {
         flush_backlog();
         if (mr_net.pace_until_ns && nap_for_pace())
-            flush_backlog(); /* before a look that may take longer than the pace leaves */
+            flush_backlog(); /* before a poll that may take longer than the pace leaves */
     }
     if (mr_peers.failing)
         done += mr_peers_report();

@@ -291,7 +291,7 @@ static __attribute__((noinline)) struct mr_link *take_again(struct mr_peer *p, s
     return p->small[last];
 }
 
-/* The least is looked for, or the processor is the slower one. */
+/* The least loaded link is wanted, or the processor is the slower one. */
 static __attribute__((noinline)) struct mr_link *take_turn_of_least(struct mr_peer *p, size_t len)
 {
     struct mr_sched *s = &p->packet_turn;
@@ -452,14 +452,14 @@ void mr_net_zsend_done(const struct mr_zsend_from *zsend)
 }
 
 /* Posts a packet whose payload stays in the program's memory. 1 or -ENOMEM: nothing has happened. */
-static int post_loan(struct mr_peer *p, const struct mr_hdr *hdr, const struct mr_zsend_from *zsend, size_t len)
+static int post_uncopied(struct mr_peer *p, const struct mr_hdr *hdr, const struct mr_zsend_from *zsend, size_t len)
 {
     struct mr_packet *k = mr_packet_make(hdr, NULL, len);
 
     if (!k || number_packet(p, k))
         return -ENOMEM;
     k->zsend = *zsend;
-    mr_stat_add(MR_STAT_PACKETS_LENT, 1);
+    mr_stat_add(MR_STAT_PACKETS_ZCOPY, 1);
     post_in_turn(p, k);
     return 1;
 }
@@ -470,7 +470,7 @@ int mr_net_zsend(struct mr_vc *vc, struct mr_hdr *hdr, const void *payload, size
     struct mr_peer *p = vc->data;
     bool zsends = !vc->error && zsends_now(p, zsender);
     const struct mr_memory *memory = zsends ? mr_bulk_borrow(p, zsender->buf, zsender->len) : NULL;
-    int lent;
+    int posted;
 
     if (zsends && !memory) {
         mr_net.zsends_no_more = true; /* why has been said */
@@ -479,11 +479,11 @@ int mr_net_zsend(struct mr_vc *vc, struct mr_hdr *hdr, const void *payload, size
     if (!memory)
         return mr_vc_send(vc, hdr, payload, len);
     mr_vc_number(vc, hdr);
-    lent =
-        post_loan(p, hdr, &(struct mr_zsend_from){.memory = memory, .from = payload, .zsender = zsender->cookie}, len);
-    if (lent < 0)
+    posted = post_uncopied(p, hdr,
+                           &(struct mr_zsend_from){.memory = memory, .from = payload, .zsender = zsender->cookie}, len);
+    if (posted < 0)
         mr_bulk_give_back(memory);
     else
         vc->next_seq++;
-    return lent;
+    return posted;
 }

@@ -19,9 +19,9 @@
 
 #define ACK_EVERY    32  /* packets without an ACK, at most */
 #define FLIGHT_FIRST 8   /* packets under way on lossy links before the peer has said how many may be */
-#define FLIGHT_MAX   256 /* whatever the grant */
-#define GRANT_LEAST  4
-#define LOOK_NS      200000 /* without a poll for this time, the arrival time of a packet is unknown */
+#define FLIGHT_MAX   256 /* whatever the peer allows */
+#define FLIGHT_LEAST 4
+#define POLL_LATE_NS 200000 /* without a poll for this time, the arrival time of a packet is unknown */
 #define SAMPLE_NS    50000  /* between two samples of the round-trip time, for which the clock is read */
 #define SILENT_NS    60000000000ull
 
@@ -48,7 +48,7 @@ void mr_rely_init(void)
     if (!mr_verbs.datagrams)
         return;
     for (unsigned i = 0; i < mr_verbs.num_rails; i++) {
-        size_t mtu = mr_udp_mtu(&mr_verbs.rail[i].addr, &mr_verbs.rail[i].addr) - MR_PART_HEAD;
+        size_t mtu = mr_udp_mtu(&mr_verbs.rail[i].addr, &mr_verbs.rail[i].addr) - MR_PART_HEADER;
 
         least = mtu < least ? mtu : least;
     }
@@ -62,7 +62,7 @@ static unsigned allowed_flight(const struct mr_peer *p)
 
     if (has_own_buffers(p) && packets > MR_OWN_RECVS / 2)
         packets = MR_OWN_RECVS / 2;
-    return packets < GRANT_LEAST ? GRANT_LEAST : packets < FLIGHT_MAX ? packets : FLIGHT_MAX;
+    return packets < FLIGHT_LEAST ? FLIGHT_LEAST : packets < FLIGHT_MAX ? packets : FLIGHT_MAX;
 }
 
 /* Senders with a small allowance hear often. */
@@ -85,7 +85,7 @@ void mr_rely_begin(struct mr_peer *p)
     p->heard_ns = mr_clock_ns();
     mr_ack_init(&mr_net_of(p)->in, mr_vc_received(p->vc), mr_rtt_ack_delay(MR_WINDOW_TIMEOUT_MIN_NS),
                 ack_interval(most), most);
-    mr_ack_hasten(&mr_net_of(p)->in); /* must learn its grant */
+    mr_ack_hasten(&mr_net_of(p)->in); /* must learn its limit */
 }
 
 /* Others have come, or gone, with whom the buffers are shared. */
@@ -97,7 +97,7 @@ static void renew_flight(struct mr_peer *p)
         return;
     mr_net_of(p)->shared_by = mr_peers.num_relying;
     most = allowed_flight(p);
-    mr_ack_set_flight(&mr_net_of(p)->in, ack_interval(most), most, mr_net.looked_ns);
+    mr_ack_set_flight(&mr_net_of(p)->in, ack_interval(most), most, mr_net.clock_ns);
 }
 
 /* The number of packets waiting in p's window has changed. */
@@ -115,15 +115,15 @@ static void add_ack(struct mr_peer *p, struct mr_packet *k, const struct mr_link
 {
     unsigned flags = l->native ? 0 : MR_WIRE_WANTS;
 
-    k->tail = 0;
+    k->ack_len = 0;
     if (mr_ack_owed(&mr_net_of(p)->in)) {
         struct mr_ack_msg ack;
 
         renew_flight(p);
-        ack = mr_ack_take(&mr_net_of(p)->in, mr_net.looked_ns);
+        ack = mr_ack_take(&mr_net_of(p)->in, mr_net.clock_ns);
 
-        k->tail = (uint8_t)mr_ack_encode(&ack, k->data + k->size);
-        flags |= k->tail == MR_ACK_WIRE_MIN ? MR_WIRE_ACK : MR_WIRE_LONG_ACK;
+        k->ack_len = (uint8_t)mr_ack_encode(&ack, k->data + k->size);
+        flags |= k->ack_len == MR_ACK_WIRE_MIN ? MR_WIRE_ACK : MR_WIRE_LONG_ACK;
     }
     mr_wire_dress(k->data, flags);
 }
@@ -190,7 +190,7 @@ int mr_rely_send(struct mr_peer *p, struct mr_link *l, struct mr_packet *k)
 static bool post_ack(struct mr_peer *p, struct mr_link *l, struct mr_packet *k)
 {
     add_ack(p, k, l);
-    mr_wire_dress(k->data, k->tail == MR_ACK_WIRE_MIN ? MR_WIRE_ACK : MR_WIRE_LONG_ACK);
+    mr_wire_dress(k->data, k->ack_len == MR_ACK_WIRE_MIN ? MR_WIRE_ACK : MR_WIRE_LONG_ACK);
     if (l->ops->send(l, k))
         return false;
     mr_window_unnumbered(&p->out, l->index);
@@ -224,21 +224,21 @@ static void send_ack(struct mr_peer *p)
  */
 static bool wants_sample(struct mr_peer *p, uint64_t *now_ns)
 {
-    if (mr_net.looked_ns - mr_net_of(p)->sampled_ns < SAMPLE_NS && !p->out.rtt.backoff)
+    if (mr_net.clock_ns - mr_net_of(p)->sampled_ns < SAMPLE_NS && !p->out.rtt.backoff)
         return false;
-    mr_net_of(p)->sampled_ns = mr_net.looked_ns;
+    mr_net_of(p)->sampled_ns = mr_net.clock_ns;
     *now_ns = mr_clock_ns();
-    return *now_ns - mr_net.looked_ns < LOOK_NS;
+    return *now_ns - mr_net.clock_ns < POLL_LATE_NS;
 }
 
 static void take_ack(struct mr_peer *p, const struct mr_hdr *hdr, const void *at)
 {
     bool is_long = hdr->form & MR_WIRE_LONG_ACK, sample;
     unsigned before = mr_window_waiting(&p->out);
-    uint64_t now_ns = mr_net.looked_ns;
+    uint64_t now_ns = mr_net.clock_ns;
     struct mr_ack_msg ack;
 
-    if (!mr_ack_decode(at, mr_wire_tail(hdr->form), is_long, p->out.base, &ack))
+    if (!mr_ack_decode(at, mr_wire_ack_bytes(hdr->form), is_long, p->out.base, &ack))
         return;
     sample = wants_sample(p, &now_ns);
     mr_packets_free(mr_window_acked(&p->out, ack.cum, ack.sack, now_ns, sample));
@@ -324,8 +324,8 @@ static void warn_of_silence(struct mr_peer *p, uint64_t now_ns)
     p->heard_ns = now_ns;
 }
 
-/* True while this peer has to be looked after. */
-static bool look_after(struct mr_peer *p, bool idle, uint64_t now_ns)
+/* True while this peer has to be checked. */
+static bool rely_check_peer(struct mr_peer *p, bool idle, uint64_t now_ns)
 {
     bool late;
 
@@ -344,10 +344,10 @@ static bool look_after(struct mr_peer *p, bool idle, uint64_t now_ns)
 void mr_rely_time(void)
 {
     mr_peers.untimed = false;
-    mr_net.looked_ns = mr_clock_ns();
+    mr_net.clock_ns = mr_clock_ns();
     for (struct mr_peer *p = mr_peers.relying; p; p = p->next_relying) {
-        mr_ack_check(&mr_net_of(p)->in, mr_net.looked_ns);
-        mr_window_check(&p->out, mr_net.looked_ns);
+        mr_ack_check(&mr_net_of(p)->in, mr_net.clock_ns);
+        mr_window_check(&p->out, mr_net.clock_ns);
     }
 }
 
@@ -356,9 +356,9 @@ void mr_rely_poll(bool idle, uint64_t now_ns)
     struct mr_peer **at = &mr_peers.relying, *p;
 
     if (now_ns)
-        mr_net.looked_ns = now_ns;
+        mr_net.clock_ns = now_ns;
     while ((p = *at)) {
-        if (look_after(p, idle, mr_net.looked_ns)) {
+        if (rely_check_peer(p, idle, mr_net.clock_ns)) {
             at = &p->next_relying;
             continue;
         }

@@ -139,7 +139,7 @@ static void limit_packets(void)
 {
     for (unsigned i = 0; i < mr_verbs.num_rails; i++) {
         const struct mr_rail_addr *a = &mr_verbs.rail[i].addr;
-        size_t most = (size_t)MR_PARTS_MAX * (mr_udp_mtu(a, a) - MR_PART_HEAD) - MR_WIRE_MAX - MR_ACK_WIRE_MAX;
+        size_t most = (size_t)MR_PARTS_MAX * (mr_udp_mtu(a, a) - MR_PART_HEADER) - MR_WIRE_MAX - MR_ACK_WIRE_MAX;
 
         if (!mr_verbs.datagrams || mr_config.eager_max <= most)
             continue;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Probes: looking at messages before they are received. */
+/* Probes: queries for messages before their receives. */
 #include "libmrmpi/p2p/internal.h"
 
 static void describe(const struct mr_message *m, struct mr_status *status)

@@ -15,7 +15,7 @@ struct mr_p2p_upcalls mr_p2p_up;
 /* ---- from below -------------------------------------------------------------------------------------------------- */
 
 /* One packet is all of the message, or all of its offer. */
-static bool is_plain(const struct mr_hdr *hdr, size_t len)
+static bool is_one_packet(const struct mr_hdr *hdr, size_t len)
 {
     return hdr->kind == MR_PKT_RTS ? !hdr->rreq : hdr->len == len;
 }
@@ -74,7 +74,7 @@ static void deliver_message(struct mr_vc *vc, const struct mr_hdr *hdr, const vo
         deliver_answer(vc, hdr, payload, len);
         return;
     }
-    if (unlikely(hdr->flags & MR_FLAG_PART || !is_plain(hdr, len))) {
+    if (unlikely(hdr->flags & MR_FLAG_PART || !is_one_packet(hdr, len))) {
         if (hdr->kind == MR_PKT_RTS ? deliver_prefix(vc, hdr, payload, len) : mr_parts_packet(vc, hdr, payload, len))
             return;
         mr_log(MR_LOG_ERROR, "dropped a damaged packet of rank %d: it says %llu bytes and has %zu",

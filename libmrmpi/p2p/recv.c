@@ -131,15 +131,15 @@ static void match_kept(struct mr_request *req, struct mr_message *m)
 {
     size_t at = 0;
 
-    if (!m->lent || m->lent->len == m->len) {
-        mr_recv_match(req, m->vc, &m->hdr, m->lent ? m->lent->payload : m->own, m->len);
+    if (!m->retained || m->retained->len == m->len) {
+        mr_recv_match(req, m->vc, &m->hdr, m->retained ? m->retained->payload : m->own, m->len);
         mr_message_free(m);
         return;
     }
     mr_recv_meet(req, &m->hdr); /* eager, in parts */
-    for (const struct mr_lent *lent = m->lent; lent; lent = lent->next) {
-        mr_recv_fill(req, at, lent->payload, lent->len);
-        at += lent->len;
+    for (const struct mr_retained *retained = m->retained; retained; retained = retained->next) {
+        mr_recv_fill(req, at, retained->payload, retained->len);
+        at += retained->len;
     }
     if (at < m->len)
         mr_recv_fill(req, at, m->own + at, m->len - at);
@@ -195,7 +195,7 @@ bool mr_recv_never_comes(struct mr_comm *comm, int src, uint32_t ctx)
 #define TAKE_POLLS 64
 
 /*
- * The next message of a rank of this node may be taken straight out of its ring, if it is the wanted message, as long
+ * The next message of a rank of this node may be taken directly out of its ring, if it is the wanted message, as long
  * as no earlier message is kept. The caller must check whether a posted receive is meant. Returns its sender's channel,
  * or NULL.
  */

@@ -50,7 +50,7 @@ static const struct mr_rma_known *look_up_keys(struct mr_rma_peer *p, uint64_t a
     const struct mr_rma_known *k;
     size_t i;
 
-    if (!mr_rma_is_busy(p) && p->num_known && p->looked != mr_progress_polls)
+    if (!mr_rma_is_busy(p) && p->num_known && p->polled != mr_progress_polls)
         mr_progress_some();
     i = known_at(p, addr);
     if (i == p->num_known || p->known[i].start > addr) {

@@ -33,14 +33,14 @@ static void far_ask(void *owner)
     p->locking = !mr_rma_tell(p, MR_RMA_LOCK, (struct mr_hdr){.flags = p->wanted == MR_HOLD_EXCLUSIVE});
 }
 
-static void far_clear(void *owner, uint32_t lent)
+static void far_clear(void *owner, uint32_t delegated)
 {
-    mr_rma_tell(owner, MR_RMA_CLEAR, (struct mr_hdr){.sreq = lent});
+    mr_rma_tell(owner, MR_RMA_CLEAR, (struct mr_hdr){.sreq = delegated});
 }
 
-static void far_borrow(void *owner, uint32_t serial)
+static void far_ask_delegation(void *owner, uint32_t serial)
 {
-    mr_rma_tell(owner, MR_RMA_LOCK, (struct mr_hdr){.flags = MR_RMA_ALONE | MR_RMA_LEND, .sreq = serial});
+    mr_rma_tell(owner, MR_RMA_LOCK, (struct mr_hdr){.flags = MR_RMA_ALONE | MR_RMA_DELEGATE, .sreq = serial});
 }
 
 static void far_withdraw(void *owner, uint32_t serial)
@@ -50,13 +50,13 @@ static void far_withdraw(void *owner, uint32_t serial)
 
 static void far_give_back(void *owner, uint32_t serial)
 {
-    mr_rma_tell(owner, MR_RMA_WITHDRAW, (struct mr_hdr){.flags = MR_RMA_LEND, .sreq = serial});
+    mr_rma_tell(owner, MR_RMA_WITHDRAW, (struct mr_hdr){.flags = MR_RMA_DELEGATE, .sreq = serial});
 }
 
 static const struct mr_far_events far_events = {.held = far_held,
                                                 .ask = far_ask,
                                                 .clear = far_clear,
-                                                .borrow = far_borrow,
+                                                .ask_delegation = far_ask_delegation,
                                                 .withdraw = far_withdraw,
                                                 .give_back = far_give_back};
 

@@ -84,8 +84,8 @@ void mr_lock_init(void);
 int mr_lock_serve_all(void); /* waiting processes; number of locks given */
 /* The peer wants to take our lock by our adapter; and: the peer does not know the state of its words there. */
 void mr_lock_slot_asked(struct mr_rma_peer *p);
-void mr_lock_clear_asked(struct mr_rma_peer *p, uint32_t lent);
-void mr_lock_withdraw(struct mr_rma_peer *p, uint32_t serial, bool lent); /* lent: the lock is returned so */
+void mr_lock_clear_asked(struct mr_rma_peer *p, uint32_t delegated);
+void mr_lock_withdraw(struct mr_rma_peer *p, uint32_t serial, bool delegated); /* delegated: the lock is returned so */
 
 /* ---- attached.c: keys of memory in dynamic windows ----------------------------------------------------------------
  */

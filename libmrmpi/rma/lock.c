@@ -13,8 +13,8 @@
 struct mr_lock_waiter {
     struct mr_lock_waiter *next;
     int rank;
-    bool exclusive, lend;
-    uint32_t serial; /* if it is to be lent */
+    bool exclusive, delegate;
+    uint32_t serial; /* if it is to be delegated */
 };
 
 static struct mr_win_state *waiting; /* windows with waiting peers */
@@ -34,10 +34,10 @@ static uint64_t owner_number(const struct mr_rma_peer *p)
 
 static void give_lock(struct mr_rma_peer *p, const struct mr_lock_waiter *l)
 {
-    if (l->lend) {
-        p->lent = l->serial;
-        mr_lock_part_lend(own_lock(p->win), p->slots - 1);
-        mr_rma_tell(p, MR_RMA_LOCKED, (struct mr_hdr){.flags = MR_RMA_LEND, .rreq = l->serial});
+    if (l->delegate) {
+        p->delegated = l->serial;
+        mr_lock_part_delegate(own_lock(p->win), p->slots - 1);
+        mr_rma_tell(p, MR_RMA_LOCKED, (struct mr_hdr){.flags = MR_RMA_DELEGATE, .rreq = l->serial});
         return;
     }
     p->holds = l->exclusive ? MR_HOLD_EXCLUSIVE : MR_HOLD_SHARED;
@@ -81,7 +81,7 @@ int mr_lock_serve_all(void)
             at = &s->next_waiting;
         } else {
             *at = s->next_waiting;
-            s->looked_at = false;
+            s->listed = false;
         }
     }
     return served;
@@ -107,7 +107,7 @@ static void enqueue_lock(struct mr_rma_peer *p, const struct mr_lock_waiter *ask
     struct mr_win_state *s = p->win->in;
     struct mr_lock_waiter *l = malloc(sizeof(*l));
 
-    if (!l && asks->lend)
+    if (!l && asks->delegate)
         return; /* withdrawn in the end */
     if (!l) {
         mr_log(MR_LOG_ERROR, "no memory to have rank %d wait for the lock of a window", p->rank);
@@ -115,10 +115,10 @@ static void enqueue_lock(struct mr_rma_peer *p, const struct mr_lock_waiter *ask
         return;
     }
     *l = *asks;
-    if (asks->lend)
+    if (asks->delegate)
         mr_rma_tell(p, MR_RMA_LOCK_QUEUED, (struct mr_hdr){.sreq = asks->serial, .rreq = num_waiters(s)});
-    if (!s->looked_at) {
-        s->looked_at = true;
+    if (!s->listed) {
+        s->listed = true;
         s->next_waiting = waiting;
         waiting = s;
     }
@@ -130,7 +130,7 @@ void mr_lock_ask(struct mr_rma_peer *p, const struct mr_hdr *asked)
 {
     const struct mr_lock_waiter asks = {.rank = p->rank,
                                         .exclusive = asked->flags & MR_RMA_ALONE,
-                                        .lend = p->slots && asked->flags & MR_RMA_LEND,
+                                        .delegate = p->slots && asked->flags & MR_RMA_DELEGATE,
                                         .serial = (uint32_t)asked->sreq};
 
     if (p->holds)
@@ -176,10 +176,10 @@ void mr_lock_end(struct mr_win *w)
     }
 }
 
-static void clear_lock(struct mr_rma_peer *p, uint32_t lent)
+static void clear_lock(struct mr_rma_peer *p, uint32_t delegated)
 {
     mr_lock_part_clear(own_lock(p->win), owner_number(p), p->slots - 1);
-    if (p->lent == lent)
+    if (p->delegated == delegated)
         mr_lock_part_take_back(own_lock(p->win), p->slots - 1);
 }
 
@@ -208,7 +208,7 @@ void mr_lock_forget(struct mr_rma_peer *p)
     dequeue_lock(p);
     mr_lock_release(p);
     if (p->slots) /* its connections are gone, and so is all traffic over them */
-        clear_lock(p, p->lent);
+        clear_lock(p, p->delegated);
 }
 
 /* ---- peers that use our adapter ---------------------------------------------------------------------------------- */
@@ -259,17 +259,17 @@ void mr_lock_slot_asked(struct mr_rma_peer *p)
     mr_vc_send(mr_rma_vc(p->win, p->rank), &hdr, &s->lock_keys, hdr.len);
 }
 
-void mr_lock_clear_asked(struct mr_rma_peer *p, uint32_t lent)
+void mr_lock_clear_asked(struct mr_rma_peer *p, uint32_t delegated)
 {
     if (p->slots)
-        clear_lock(p, lent);
+        clear_lock(p, delegated);
     mr_rma_tell(p, MR_RMA_CLEARED, (struct mr_hdr){0});
 }
 
-void mr_lock_withdraw(struct mr_rma_peer *p, uint32_t serial, bool lent)
+void mr_lock_withdraw(struct mr_rma_peer *p, uint32_t serial, bool delegated)
 {
     dequeue_lock(p);
-    if (lent && p->slots && p->lent == serial)
+    if (delegated && p->slots && p->delegated == serial)
         mr_lock_part_take_back(own_lock(p->win), p->slots - 1);
     mr_rma_tell(p, MR_RMA_WITHDRAWN, (struct mr_hdr){0});
 }

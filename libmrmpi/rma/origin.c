@@ -292,8 +292,8 @@ enum mr_err mr_get(struct mr_win *w, const struct mr_rma_data *to, const struct 
  * The place of bytes from displacement disp of its part, if all of them are in it, nothing has to be done before, and
  * there is no error: the general path handles both. NULL: take the general path.
  */
-static inline const struct mr_win_target *plain_target(const struct mr_win *w, int rank, ptrdiff_t disp, size_t bytes,
-                                                       size_t *at)
+static inline const struct mr_win_target *fast_target(const struct mr_win *w, int rank, ptrdiff_t disp, size_t bytes,
+                                                      size_t *at)
 {
     const struct mr_win_state *s = w->in;
     const struct mr_win_target *t = &s->target[rank];
@@ -346,7 +346,7 @@ static __attribute__((noinline)) enum mr_err put_far(const struct mr_win_target 
 enum mr_err mr_put_bytes(struct mr_win *w, const void *data, size_t bytes, int rank, ptrdiff_t disp)
 {
     size_t at;
-    const struct mr_win_target *t = plain_target(w, rank, disp, bytes, &at);
+    const struct mr_win_target *t = fast_target(w, rank, disp, bytes, &at);
 
     if (unlikely(!t))
         return put_long(w, data, bytes, rank, disp);
@@ -362,7 +362,7 @@ enum mr_err mr_put_bytes(struct mr_win *w, const void *data, size_t bytes, int r
 enum mr_err mr_get_bytes(struct mr_win *w, void *data, size_t bytes, int rank, ptrdiff_t disp)
 {
     size_t at;
-    const struct mr_win_target *t = plain_target(w, rank, disp, bytes, &at);
+    const struct mr_win_target *t = fast_target(w, rank, disp, bytes, &at);
 
     if (unlikely(!t || !t->local))
         return get_long(w, data, bytes, rank, disp);
@@ -462,7 +462,7 @@ enum mr_err mr_update_elements(struct mr_win *w, const void *in, void *result, s
                                int rank, ptrdiff_t disp, const struct mr_op *op)
 {
     size_t at, bytes = count * t->size;
-    const struct mr_win_target *target = plain_target(w, rank, disp, bytes, &at);
+    const struct mr_win_target *target = fast_target(w, rank, disp, bytes, &at);
     char *mem = target ? target->local + at : NULL;
 
     if (unlikely(!target || !target->local || !target->mutex) ||

@@ -141,7 +141,7 @@ enum mr_err mr_rma_await(struct mr_rma_peer *p, bool (*done)(const struct mr_rma
 {
     if (!done(p, goal)) {
         mr_progress_until(is_over, &(struct await){p, done, goal});
-        p->looked = mr_progress_polls;
+        p->polled = mr_progress_polls;
     }
     return done(p, goal) ? MR_SUCCESS : mr_rma_lost(p);
 }

@@ -38,7 +38,7 @@ struct mr_rma_peer {
     bool keys_asked;
     struct mr_rma_known *known; /* regions of a dynamic window with known keys (attached.c): sorted */
     size_t num_known, room_known;
-    unsigned looked;              /* mr_progress_polls at our last wait for the peer */
+    unsigned polled;              /* mr_progress_polls at our last wait for the peer */
     uint32_t next_known, aimed;   /* aimed: the number of the region that writer is for; 0: no known region */
     uint32_t again;               /* operations impossible by RDMA and done by other means */
     struct mr_remote *keys;       /* of its part; NULL: not known, or there are none */
@@ -54,7 +54,7 @@ struct mr_rma_peer {
     uint32_t due, complete_at;
     enum mr_hold holds; /* its lock here */
     uint32_t slots;     /* and 1: its slot in our lock; 0: none */
-    uint32_t lent;      /* the serial number of its last request for our lock, which was lent */
+    uint32_t delegated; /* the serial number of its last request for our lock, which was delegated */
 };
 
 /* Of a rank: the whole cost of a silent rank. */
@@ -111,7 +111,7 @@ struct mr_win_state {
     bool lock_told;                /* a process has asked */
     struct mr_lock_waiter *waiters, **waiters_end;
     struct mr_win_state *next_waiting; /* in the list of windows polled for their waiters */
-    bool looked_at;                    /* in the list */
+    bool listed;                       /* in the list */
 };
 
 /* True while an operation of ours is under way to the peer, or from it. */

@@ -114,24 +114,24 @@ static bool makes_sense(const struct asked *a, int what)
 /* False: the packet makes no sense. */
 static bool read_op(const struct mr_win *w, const struct mr_hdr *hdr, const char *payload, size_t len, struct asked *a)
 {
-    size_t head = sizeof(a->op);
+    size_t header = sizeof(a->op);
     int64_t lo, hi;
 
-    if (len < head)
+    if (len < header)
         return false;
     memcpy(&a->op, payload, sizeof(a->op));
-    if (a->op.pieces > MR_PIECES_MAX || len < head + a->op.pieces * sizeof(a->p.piece[0]))
+    if (a->op.pieces > MR_PIECES_MAX || len < header + a->op.pieces * sizeof(a->p.piece[0]))
         return false;
     a->p.num = a->op.pieces;
     a->p.bytes = a->op.bytes;
-    memcpy(a->p.piece, payload + head, a->p.num * sizeof(a->p.piece[0]));
-    head += a->p.num * sizeof(a->p.piece[0]);
+    memcpy(a->p.piece, payload + header, a->p.num * sizeof(a->p.piece[0]));
+    header += a->p.num * sizeof(a->p.piece[0]);
     if (!mr_pieces_span(a->p.piece, a->p.num, a->p.bytes, &lo, &hi))
         return false;
-    a->data = payload + head;
+    a->data = payload + header;
     a->inside = mr_win_place_pieces(w, a->op.addr, a->p.piece, a->p.num, lo, hi, &a->mem);
     return (hdr->tag == MR_RMA_PUT_LONG || hdr->tag == MR_RMA_GET_LONG || a->p.bytes <= INT32_MAX) &&
-           len - head == expected_bytes(a, hdr->tag) && makes_sense(a, hdr->tag);
+           len - header == expected_bytes(a, hdr->tag) && makes_sense(a, hdr->tag);
 }
 
 static void settle_debts(struct mr_rma_peer *p)
@@ -354,7 +354,7 @@ void mr_target_packet(struct mr_rma_peer *p, const struct mr_hdr *hdr, const voi
         mr_lock_clear_asked(p, (uint32_t)hdr->sreq);
         break;
     case MR_RMA_WITHDRAW:
-        mr_lock_withdraw(p, (uint32_t)hdr->sreq, hdr->flags & MR_RMA_LEND);
+        mr_lock_withdraw(p, (uint32_t)hdr->sreq, hdr->flags & MR_RMA_DELEGATE);
         break;
     case MR_RMA_COMPLETE:
         p->complete_at = (uint32_t)hdr->sreq;

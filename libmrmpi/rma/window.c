@@ -27,9 +27,9 @@ static bool take_origin_answer(struct mr_rma_peer *p, const struct mr_hdr *hdr, 
             p->refused = known_error ? (enum mr_err)hdr->rreq : MR_ERR_OTHER;
         return true;
     case MR_RMA_LOCKED:
-        if (hdr->flags & MR_RMA_LEND) {
+        if (hdr->flags & MR_RMA_DELEGATE) {
             if (p->far)
-                mr_far_lent(p->far, (uint32_t)hdr->rreq);
+                mr_far_delegated(p->far, (uint32_t)hdr->rreq);
             return true;
         }
         p->locking = false;
@@ -107,7 +107,7 @@ static void peer_lost(struct mr_vc *vc, int error)
 struct part_told {
     uint64_t size;
     int64_t disp_unit;
-    int32_t err, shares; /* shares: there is another rank on its node */
+    int32_t err, has_neighbours; /* shares: there is another rank on its node */
 };
 
 static enum mr_err tell_parts(const struct mr_win *w, const struct part_told *mine, struct part_told *all)
@@ -237,7 +237,7 @@ static bool can_map_winmem(const struct mr_win *w, const struct part_told *all)
 {
     if (w->flavor == MR_WIN_ALLOCATE)
         for (int i = 0; i < w->comm->size; i++)
-            if (all[i].shares)
+            if (all[i].has_neighbours)
                 return true;
     return w->flavor == MR_WIN_SHARED && w->comm->size > 1;
 }
@@ -255,7 +255,7 @@ static enum mr_err map_winmem(struct mr_win *w)
                              w->flavor == MR_WIN_ALLOCATE || w->hints.noncontiguous, part, &w->in->memory);
     for (int i = 0; !err && i < w->comm->size; i++)
         if (part[i].at) {
-            w->in->target[i].mutex = part[i].head;
+            w->in->target[i].mutex = part[i].header;
             w->in->target[i].local = part[i].at;
         }
     free(part);
@@ -306,7 +306,7 @@ static enum mr_err agree_on_parts(struct mr_win *w, struct part_told *mine, stru
 static enum mr_err fill_window(struct mr_win *w)
 {
     struct part_told *all = calloc((size_t)w->comm->size, sizeof(*all));
-    struct part_told mine = {.size = w->size, .disp_unit = w->disp_unit, .shares = has_neighbour(w->comm)};
+    struct part_told mine = {.size = w->size, .disp_unit = w->disp_unit, .has_neighbours = has_neighbour(w->comm)};
     enum mr_err err = all ? tell_parts(w, &mine, all) : MR_ERR_NO_MEM;
 
     if (!err)

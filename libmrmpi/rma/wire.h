@@ -10,12 +10,12 @@
  * T LOCKED. O UNLOCK(as FLUSH); T FLUSHED, if requested in flags - O SLOT; T SLOT_IS(sreq: the slot, rreq: how many
  * there are), its payload the struct mr_remote of the lock; none: adapters do not take the lock. Then O LOCK(flags: 2
  * as well; sreq: a serial number); T LOCK_QUEUED(sreq; rreq: how many are ahead), T LOCKED(flags: 2; rreq: the number):
- * it is lent. O WITHDRAW(sreq); T WITHDRAWN: the question is void; a lock lent for it O gives back by the adapter, or,
- * with flags: 2, T takes it back. O CLEAR(sreq); T CLEARED: nothing of the lock is O's by the adapter any more, nor
- * lent so - T POST; O COMPLETE(sreq: operations so far) - T REFUSED(rreq; sreq: an error class): instead of RESULT - O
- * KEYS; T KEYS_ARE, its payload the struct mr_remote of its part; none: the part cannot be reached by RDMA - of a
- * dynamic window: O KEYS(sreq: an address); T KEYS_ARE(sreq, rreq: the region's first byte and the one behind its last;
- * both 0: it is in none), of that region. T KEYS_GONE(as KEYS_ARE): it is detached
+ * it is delegated. O WITHDRAW(sreq); T WITHDRAWN: the question is void; a lock delegated for it O gives back by the
+ * adapter, or, with flags: 2, T takes it back. O CLEAR(sreq); T CLEARED: nothing of the lock is O's by the adapter any
+ * more, nor delegated so - T POST; O COMPLETE(sreq: operations so far) - T REFUSED(rreq; sreq: an error class): instead
+ * of RESULT - O KEYS; T KEYS_ARE, its payload the struct mr_remote of its part; none: the part cannot be reached by
+ * RDMA - of a dynamic window: O KEYS(sreq: an address); T KEYS_ARE(sreq, rreq: the region's first byte and the one
+ * behind its last; both 0: it is in none), of that region. T KEYS_GONE(as KEYS_ARE): it is detached
  */
 #ifndef MRMPI_RMA_WIRE_H
 #define MRMPI_RMA_WIRE_H
@@ -51,8 +51,8 @@ enum mr_rma_what {
     MR_RMA_WITHDRAWN,
 };
 
-#define MR_RMA_ALONE 1 /* flags of LOCK, */
-#define MR_RMA_LEND  2 /* and of LOCKED and WITHDRAW */
+#define MR_RMA_ALONE    1 /* flags of LOCK, */
+#define MR_RMA_DELEGATE 2 /* and of LOCKED and WITHDRAW */
 
 /* The beginning of an operation's payload. Pieces follow, then data. */
 struct mr_rma_op {

@@ -192,7 +192,7 @@ int mr_verbs_poll(void)
     return handle(rail, wc, n);
 }
 
-int mr_verbs_poll_between(int (*look)(void))
+int mr_verbs_poll_between(int (*between)(void))
 {
     struct mr_rail *first, *rail;
     struct ibv_wc wc[BATCH];
@@ -210,7 +210,7 @@ int mr_verbs_poll_between(int (*look)(void))
         mr_verbs.streak_left = MR_POLL_STREAK;
         if (rail == first)
             return poll_idle();
-        n = look();
+        n = between();
         if (n)
             return n;
     }

@@ -18,7 +18,7 @@
 struct mr_verbs mr_verbs;
 struct mr_verbs_handlers mr_verbs_up;
 
-/* A failed device is looked for after this time, and again each time its absence has grown by a quarter. */
+/* A failed device is sought after this time, and again each time its absence has grown by a quarter. */
 #define REOPEN_NS      10000000ull
 #define REOPEN_MOST_NS 1000000000ull
 #define REOPEN_PART    4
@@ -196,7 +196,7 @@ static void tell_leaks(const struct mr_rail *rail)
                      rail->index, rail->cq_room, rail->cq_room_all);
 }
 
-/* Its counters go on counting if the library starts once more: tools have looked at them. */
+/* Its counters go on counting if the library starts once more: tools have read them. */
 static void clear_rail(struct mr_rail *rail)
 {
     uint64_t count[MR_RAIL_STAT_COUNT];
@@ -580,7 +580,7 @@ static int reopen_device(struct mr_device *dev)
     return err;
 }
 
-static void look_for_device(struct mr_device *dev)
+static void seek_device(struct mr_device *dev)
 {
     uint64_t now = mr_clock_ns(), pause = (now - dev->lost_ns) / REOPEN_PART;
     int err;
@@ -679,6 +679,6 @@ void mr_verbs_check_events(void)
             ibv_ack_async_event(&e);
         }
         if (dev->fatal)
-            look_for_device(dev);
+            seek_device(dev);
     }
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Queue pairs that receive large messages as datagrams, straight into the program's memory (M. Koop, S. Sur, D. Panda,
+ * Queue pairs that receive large messages as datagrams, directly into the program's memory (M. Koop, S. Sur, D. Panda,
  * "Zero-Copy Protocol for MPI using InfiniBand Unreliable Datagram", Cluster 2007). Each has a receive queue of its
  * own. A queue pair whose receives have all come back is reused unchanged if each was filled by its own datagram: then
  * nothing is under way. Otherwise it gets another key. The adapter compares keys before it takes a receive, so a late

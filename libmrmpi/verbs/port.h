@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A port's facts for peers, and whether the port can be used. For device.c, which opens rails, and for mrrun --explain,
- * which only looks.
+ * which only reads.
  */
 #ifndef MRMPI_VERBS_PORT_H
 #define MRMPI_VERBS_PORT_H

@@ -8,8 +8,8 @@
  * answers, posts them nevertheless, before the adapter runs out: a sender without a receive buffer waits for 0.32 ms. A
  * write with immediate takes a buffer too and leaves it untouched.
  *
- * Buffers of a shared queue are lent to higher folders (base/lent.h): a part of them, since others must be with the
- * adapter. A queue closed meanwhile leaves its slab to the last lent buffer.
+ * Higher folders may retain buffers of a shared queue (base/retained.h): a part of them, since others must be with the
+ * adapter. A queue closed meanwhile leaves its slab to the last retained buffer.
  */
 #include "libmrmpi/verbs/internal.h"
 
@@ -18,18 +18,18 @@
 #include <string.h>
 
 #include "libmrmpi/base/base.h"
-#include "libmrmpi/base/lent.h"
+#include "libmrmpi/base/retained.h"
 
 #define REPOST_BATCH 16 /* of all rails together, and a part of that while data moves by RDMA, */
 #define REPOST_LEAST 4  /* at least */
 #define STREAM       2  /* waiting batches that prove a stream */
 
-/* Of a queue's buffers at most this number in 16 are lent. */
-static const unsigned lent_most[] = {[MR_LENT_UNTIL_TURN] = 8, [MR_LENT_UNTIL_RECEIVED] = 4};
+/* Of a queue's buffers at most this number in 16 are retained. */
+static const unsigned retained_most[] = {[MR_RETAINED_UNTIL_TURN] = 8, [MR_RETAINED_UNTIL_RECEIVED] = 4};
 
 struct rx_buf {
     struct mr_wr wr;
-    struct mr_lent lent; /* while its packet is handed up, once more */
+    struct mr_retained retained; /* while its packet is handed up, once more */
     struct mr_rx *rx;
     struct ibv_sge sge;
     struct ibv_recv_wr recv;
@@ -49,9 +49,9 @@ struct mr_rx {
     struct rx_buf *bufs;
     struct ibv_recv_wr *returned; /* chain of buffers to be posted again */
     unsigned num_returned;
-    unsigned num_lent; /* kept above, when their packets had been handed up */
-    bool closed;       /* the slab and its buffers are left, until no more are lent */
-    bool over;         /* its queue pair is given up: nothing is posted any more */
+    unsigned num_retained; /* kept above, when their packets had been handed up */
+    bool closed;           /* the slab and its buffers are left, until no more are retained */
+    bool over;             /* its queue pair is given up: nothing is posted any more */
     struct mr_rx *next_due;
 };
 
@@ -254,30 +254,30 @@ static void rx_free(struct mr_rx *rx)
 }
 
 /* Its keeper no longer needs it. */
-static void lent_back(struct mr_lent *lent)
+static void retained_back(struct mr_retained *retained)
 {
-    struct rx_buf *b = container_of(lent, struct rx_buf, lent);
+    struct rx_buf *b = container_of(retained, struct rx_buf, retained);
     struct mr_rx *rx = b->rx;
 
-    rx->num_lent--;
+    rx->num_retained--;
     if (!rx->closed) {
         buf_hold(rx, b);
         rx->back->num += is_together(rx);
         if (has(rx, batch_now(rx)))
             repost_later(rx); /* many come back at a time, and a program waits for their contents */
-    } else if (!rx->num_lent) {
+    } else if (!rx->num_retained) {
         rx_free(rx);
     }
 }
 
-static struct mr_lent *find_lent(const void *payload, enum mr_lent_term term)
+static struct mr_retained *find_retained(const void *payload, enum mr_retained_term term)
 {
     for (unsigned i = 0; i < mr_verbs.num_rails; i++) {
         const struct mr_rx *rx = mr_verbs.rail[i].rx;
         size_t at = (uintptr_t)payload - (uintptr_t)rx->slab;
 
         if (at < rx->depth * rx->stride)
-            return rx->num_lent < rx->depth * lent_most[term] / 16 ? &rx->bufs[at / rx->stride].lent : NULL;
+            return rx->num_retained < rx->depth * retained_most[term] / 16 ? &rx->bufs[at / rx->stride].retained : NULL;
     }
     return NULL;
 }
@@ -285,10 +285,10 @@ static struct mr_lent *find_lent(const void *payload, enum mr_lent_term term)
 /* Its packet has been handed up. */
 static inline void handed_up(struct rx_buf *b)
 {
-    if (likely(!--b->lent.refs))
+    if (likely(!--b->retained.refs))
         return_buffer(b);
     else
-        b->rx->num_lent++;
+        b->rx->num_retained++;
 }
 
 static void buf_received(struct mr_wr *wr, const struct mr_wc *wc)
@@ -310,7 +310,7 @@ static void buf_received(struct mr_wr *wr, const struct mr_wc *wc)
     }
     mr_rail_add(rail, MR_RAIL_PACKETS_RECEIVED, 1);
     mr_rail_add(rail, MR_RAIL_BYTES_RECEIVED, wc->raw->byte_len);
-    b->lent.refs = 1;
+    b->retained.refs = 1;
     mr_verbs_up.packet(rail, (const void *)(uintptr_t)b->sge.addr, wc->raw->byte_len);
     handed_up(b);
 }
@@ -338,7 +338,7 @@ static void rx_fill(struct mr_rx *rx, size_t stride, bool datagrams)
 
         b->wr.done = datagrams ? received_datagram : buf_received;
         b->rx = rx;
-        b->lent.give_back = lent_back;
+        b->retained.give_back = retained_back;
         b->sge = (struct ibv_sge){
             .addr = (uintptr_t)(rx->slab + i * stride), .length = (uint32_t)stride, .lkey = rx->mr->lkey};
         b->recv = (struct ibv_recv_wr){.wr_id = mr_wr_id(&b->wr), .sg_list = &b->sge, .num_sge = 1};
@@ -391,7 +391,7 @@ int mr_rx_open(struct mr_rail *rail, struct mr_rx **out, unsigned depth, size_t 
     rx->rail = rail;
     rx->depth = rail->dev->max_srq_wr && depth > rail->dev->max_srq_wr ? rail->dev->max_srq_wr : depth;
     attr.attr.max_wr = rx->depth;
-    mr_lent_find = find_lent;
+    mr_retained_find = find_retained;
     rx->srq = ibv_create_srq(rail->dev->pd, &attr);
     if (!rx->srq)
         return errno ? -errno : -ENOMEM;
@@ -434,7 +434,7 @@ void mr_rx_close(struct mr_rx **at)
     if (rx->mr)
         ibv_dereg_mr(rx->mr);
     rx->closed = true;
-    if (!rx->num_lent)
+    if (!rx->num_retained)
         rx_free(rx);
     *at = NULL;
 }

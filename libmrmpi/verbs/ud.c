@@ -109,9 +109,9 @@ static void ud_sent(struct mr_wr *wr, const struct mr_wc *wc)
     b->rail->ud->free = b;
 }
 
-int mr_ud_send(struct mr_rail *rail, const struct mr_ud_way *way, const void *data, size_t len)
+int mr_ud_send(struct mr_rail *rail, const struct mr_ud_route *route, const void *data, size_t len)
 {
-    const struct mr_rail_partition *in = mr_rail_partition(rail, way->pkey);
+    const struct mr_rail_partition *in = mr_rail_partition(rail, route->pkey);
     struct mr_ud *ud = rail->ud;
     struct ibv_ah_attr attr;
     struct ud_end *end;
@@ -128,7 +128,7 @@ int mr_ud_send(struct mr_rail *rail, const struct mr_ud_way *way, const void *da
     b = ud->free;
     if (!b || end->moving)
         return -EAGAIN;
-    mr_rail_ah_attr(rail, way->to, way->sl, way->path, &attr);
+    mr_rail_ah_attr(rail, route->to, route->sl, route->path, &attr);
     b->ah = ibv_create_ah(rail->dev->pd, &attr);
     if (!b->ah)
         return errno ? -errno : -ENOMEM;
@@ -143,8 +143,8 @@ int mr_ud_send(struct mr_rail *rail, const struct mr_ud_way *way, const void *da
                        *bad;
 
     wr.wr.ud.ah = b->ah;
-    wr.wr.ud.remote_qpn = way->qpn;
-    wr.wr.ud.remote_qkey = way->to->ud_qkey;
+    wr.wr.ud.remote_qpn = route->qpn;
+    wr.wr.ud.remote_qkey = route->to->ud_qkey;
     err = ibv_post_send(end->qp, &wr, &bad);
     if (err) {
         ibv_destroy_ah(b->ah);

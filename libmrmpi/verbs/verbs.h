@@ -101,7 +101,7 @@ struct mr_wr {
     void (*done)(struct mr_wr *wr, const struct mr_wc *wc);
 };
 
-/* Something with an end that mr_verbs_poll() looks for, until done returns that the end has come. */
+/* Something with an end that mr_verbs_poll() waits for, until done returns that the end has come. */
 struct mr_later {
     bool (*done)(struct mr_later *later);
     struct mr_later *next;
@@ -135,7 +135,7 @@ struct mr_device {
     unsigned index;
     char name[64];
     bool fatal;                      /* the device went away: nothing can be posted any more, until it is opened anew */
-    uint64_t lost_ns, reopen_ns;     /* fatal: since when, and when it is looked for again */
+    uint64_t lost_ns, reopen_ns;     /* fatal: since when, and when it is sought again */
     struct mr_device_before *before; /* earlier openings: registrations with them still exist */
     uint32_t max_sge, max_qp_wr, max_srq_wr, max_cqe, max_mr;
     bool odp;           /* all memory can be registered on demand, for RDMA over reliable connections */
@@ -338,8 +338,8 @@ int mr_verbs_open(const struct mr_verbs_handlers *handlers, size_t packet_max, b
 void mr_verbs_close(void);
 /* Handles completions, on the first rail that has some. Returns their number; 0: idle. */
 int mr_verbs_poll(void);
-/* The same, with another look after each idle rail: a successful look ends it. */
-int mr_verbs_poll_between(int (*look)(void));
+/* The same, with another poll after each idle rail: a successful poll ends it. */
+int mr_verbs_poll_between(int (*between)(void));
 /* The next poll begins at this rail, unless it is another's turn. */
 static inline void mr_verbs_poll_first(struct mr_rail *rail)
 {
@@ -484,14 +484,14 @@ void mr_tx_done(struct mr_tx *tx, const struct mr_wc *wc);
  * Sends one datagram from rail. 0, or negative errno (-EAGAIN: too many in flight, or not in this partition now).
  * Datagrams get lost without a report.
  */
-struct mr_ud_way {
+struct mr_ud_route {
     uint16_t pkey; /* of the rail's: the partition of the datagram */
     uint8_t sl;
     uint8_t path; /* of the other rail's LIDs, as in its connections */
     uint32_t qpn; /* the queue pair of the other rail for that partition (struct mr_partition) */
     const struct mr_rail_addr *to;
 };
-int mr_ud_send(struct mr_rail *rail, const struct mr_ud_way *way, const void *data, size_t len);
+int mr_ud_send(struct mr_rail *rail, const struct mr_ud_route *route, const void *data, size_t len);
 
 /* Where datagrams go. */
 struct mr_ud_to {
@@ -806,7 +806,7 @@ struct mr_packet {
     unsigned char *data;
     uint32_t size;    /* of header and payload */
     uint32_t payload; /* bytes of it */
-    uint8_t tail;     /* bytes of the peer's ACK behind it (net/rely.c) */
+    uint8_t ack_len;  /* bytes of the peer's ACK behind it (net/rely.c) */
     bool posted;      /* tx is with the adapter */
     bool dropped;     /* to be freed when tx has come back */
 };
@@ -843,13 +843,13 @@ static inline struct mr_packet *mr_packet_take_short(void)
     return p;
 }
 /* Fills the packet, whose first bytes are its header, with MR_PACKET_SHORT - MR_WIRE_MAX bytes at most. */
-static inline void mr_packet_fill_short(struct mr_packet *p, size_t head, const void *payload, size_t len)
+static inline void mr_packet_fill_short(struct mr_packet *p, size_t header, const void *payload, size_t len)
 {
-    p->size = p->kept.len = (uint32_t)(head + len);
+    p->size = p->kept.len = (uint32_t)(header + len);
     p->payload = (uint32_t)len;
-    p->tail = 0;
+    p->ack_len = 0;
     if (len)
-        memcpy(p->data + head, payload, len);
+        memcpy(p->data + header, payload, len);
 }
 /* The packet was not posted. */
 static inline void mr_packet_unmake_short(struct mr_packet *p)
@@ -869,13 +869,13 @@ void mr_packets_free(struct mr_kept *chain);
 /* ---- packets that arrive as several datagrams (link/assembly.c) -------------------------------------------------- */
 
 /*
- * Packets that arrive as several datagrams. Each part begins with MR_PART_HEAD bytes, equal in all parts of a packet
+ * Packets that arrive as several datagrams. Each part begins with MR_PART_HEADER bytes, equal in all parts of a packet
  * (sender, number, length); its immediate data has the number of the part and the length of all parts but the last.
  * Parts may arrive in any order, twice, or not at all, and from anybody: parts that do not fit are dropped. A repeated
  * packet begins anew with another length, and fills the gaps with the same length. Pure: tested alone.
  */
-#define MR_PART_HEAD 16
-#define MR_PARTS_MAX 64 /* of one packet */
+#define MR_PART_HEADER 16
+#define MR_PARTS_MAX   64 /* of one packet */
 struct mr_assembly;
 struct mr_assemblies {
     size_t packet_max;
@@ -894,7 +894,7 @@ const void *mr_assemblies_add(struct mr_assemblies *as, const void *data, size_t
 /* ---- links (link/) ---------------------------------------------------------------------------------------------- */
 
 /*
- * A link is one way to one peer over one rail, one LID path and one service level. Each kind of link is one file with
+ * A link leads to one peer over one rail, one LID path and one service level. Each kind of link is one file with
  * one struct mr_link_ops, and one row of kinds.def. conn/peer/ opens links, chooses among the links to a peer, and
  * keeps order and uniqueness: a link knows no sequence numbers, no matching and no other link.
  *
@@ -1041,7 +1041,7 @@ struct mr_link {
     bool native;   /* its packets need no acknowledgement beside confirmed() */
     uint32_t qpn;
     bool keepalive_sent; /* and not done yet */
-    uint8_t stuck;       /* conn/silence.c: looks in a row without progress of its traffic */
+    uint8_t stuck;       /* conn/silence.c: polls in a row without progress of its traffic */
     bool owed;           /* the same: a signaled request had not come back when it was first stuck */
     uint32_t seen;       /* the same: the progress by then */
     struct mr_tx keepalive;
@@ -1086,8 +1086,8 @@ struct mr_ring_says {
     uint64_t slots_addr, words_addr;
     uint32_t slots_rkey, words_rkey;
     uint32_t num, size;
-    uint32_t count; /* written packets, of a ring that ends */
-    uint32_t heads; /* 1: after each packet the count of packets is written, too */
+    uint32_t count;  /* written packets, of a ring that ends */
+    uint32_t counts; /* 1: after each packet the count of packets is written, too */
 };
 _Static_assert(sizeof(struct mr_ring_says) == 40, "on the wire");
 

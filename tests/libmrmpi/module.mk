@@ -27,9 +27,9 @@ $(call unit_test,test_reserve,$(FAKE_WORLD_SRCS))
 
 # rail, verbs, fabric: the pure parts, and the client of fabricd against a server of the test's own
 $(call unit_test,test_wire)
-$(call unit_test,test_reorder,libmrmpi/channel/reorder.c libmrmpi/base/lent.c)
+$(call unit_test,test_reorder,libmrmpi/channel/reorder.c libmrmpi/base/retained.c)
 $(call unit_test,test_vc,libmrmpi/channel/vc.c libmrmpi/channel/reorder.c \
-    $(addprefix libmrmpi/base/,lent.c config.c config_table.c log.c stats.c))
+    $(addprefix libmrmpi/base/,retained.c config.c config_table.c log.c stats.c))
 $(call unit_test,test_sched,libmrmpi/conn/route/sched.c libmrmpi/conn/route/policy.c libmrmpi/net/stripe/filter.c)
 $(call unit_test,test_policy,$(addprefix libmrmpi/conn/route/,sched.c policy.c) libmrmpi/net/stripe/feedback.c)
 $(call unit_test,test_rules,libmrmpi/conn/route/rules.c libmrmpi/verbs/link/kinds.c)
@@ -92,7 +92,7 @@ $(call unit_test,test_fabric_client,libmrmpi/conn/fabric/client.c)
 # reliable: pure; test_reliable joins two ends by a network that it makes up
 $(call unit_test,test_window,libmrmpi/conn/reliable/window.c)
 $(call unit_test,test_reliable,libmrmpi/conn/reliable/window.c libmrmpi/conn/reliable/ack.c libmrmpi/channel/reorder.c \
-    libmrmpi/base/lent.c)
+    libmrmpi/base/retained.c)
 $(call unit_test,test_rtt)
 $(call unit_test,test_ack,libmrmpi/conn/reliable/ack.c)
 

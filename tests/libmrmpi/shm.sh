@@ -14,12 +14,12 @@ counters2() { counters MRMPI_OVERSUBSCRIBED=0 "$@"; }
 ok "large messages are pushed" counters2 MRMPI_SHM_COPY=push
 ok "read by the receiver" counters2 MRMPI_SHM_COPY=read
 is "then both ranks were copied to by the kernel" "$(grep -c shm_single_copy_bytes= "$tmp/out")" 2
-ok "moved by both" counters2 MRMPI_SHM_COPY=halves
+ok "moved by both" counters2 MRMPI_SHM_COPY=split
 is "then, too" "$(grep -c shm_single_copy_bytes= "$tmp/out")" 2
 ok "in whatever way is learnt" counters2 MRMPI_SHM_COPY=auto
 if [ -z "$(sanitizers)" ]; then # whose runtime a user's program has not
   MRMPI_STATS=1 MRMPI_OVERSUBSCRIBED=0 mrrun -n 2 NPmpich2 -l 65536 -u 65536 -p 0 -n 500 -o "$tmp/np" >"$tmp/out" 2>&1
-  ok "which can be seen" grep -q -E 'inside the host, [0-9]+ KiB (alone|in a row|both ways): (push|read|halves) .* GB/s; chosen: ' "$tmp/out"
+  ok "which can be seen" grep -q -E 'inside the host, [0-9]+ KiB (alone|in a row|both ways): (push|read|split) .* GB/s; chosen: ' "$tmp/out"
 fi
 ok "more ranks than cores: single copy" counters MRMPI_OVERSUBSCRIBED=1
 is "both ranks were copied to by the kernel" "$(grep -c shm_single_copy_bytes= "$tmp/out")" 2

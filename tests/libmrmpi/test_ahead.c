@@ -233,10 +233,10 @@ START_TEST(a_flood_of_messages_is_forgotten)
     depth = (uint64_t)a.bucket.depth;
     handled(ns, 1, 10000000);
     now_ns += depth * 100 / share;
-    ck_assert_uint_eq(handled(ns, 0, MR_AHEAD_LOOK), 0);
+    ck_assert_uint_eq(handled(ns, 0, MR_AHEAD_POLL), 0);
     handled(ns, 1, 10000000);
     now_ns += (depth * 3 / 2 + 2 * ns) * 100 / share + 1;
-    ck_assert_uint_gt(handled(ns, 0, MR_AHEAD_LOOK), 0);
+    ck_assert_uint_gt(handled(ns, 0, MR_AHEAD_POLL), 0);
 }
 END_TEST
 

@@ -44,29 +44,29 @@ static unsigned parts_of(uint32_t size, uint32_t chunk)
 }
 
 /* Memory of exactly this length, so the address sanitizer detects a read behind. */
-static const void *add(const void *head, const void *data, size_t len, uint32_t imm, size_t *size)
+static const void *add(const void *header, const void *data, size_t len, uint32_t imm, size_t *size)
 {
-    unsigned char *datagram = malloc(MR_PART_HEAD + len);
+    unsigned char *datagram = malloc(MR_PART_HEADER + len);
     const void *whole;
 
     ck_assert_ptr_nonnull(datagram);
-    memcpy(datagram, head, MR_PART_HEAD);
-    memcpy(datagram + MR_PART_HEAD, data, len);
-    whole = mr_assemblies_add(&as, datagram, MR_PART_HEAD + len, imm, size);
+    memcpy(datagram, header, MR_PART_HEADER);
+    memcpy(datagram + MR_PART_HEADER, data, len);
+    whole = mr_assemblies_add(&as, datagram, MR_PART_HEADER + len, imm, size);
     free(datagram);
     return whole;
 }
 
 static const void *add_part(uint32_t src, uint32_t seq, unsigned sending, uint32_t size, uint32_t chunk, unsigned part)
 {
-    unsigned char head[MR_PART_HEAD];
+    unsigned char header[MR_PART_HEADER];
     uint32_t at = part * chunk, len = part + 1 < parts_of(size, chunk) ? chunk : size - at;
     const unsigned char *whole;
     size_t got = 0;
 
     fill(src, seq, sending, size);
-    mr_part_head(packet, size, head);
-    whole = add(head, packet + at, len, mr_part_imm(part, chunk), &got);
+    mr_part_header(packet, size, header);
+    whole = add(header, packet + at, len, mr_part_imm(part, chunk), &got);
     if (!whole)
         return NULL;
     ck_assert_uint_eq(got, size);
@@ -245,59 +245,59 @@ END_TEST
 
 /* ---- nonsense ---------------------------------------------------------------------------------------------------- */
 
-static void nonsense(const unsigned char *head, size_t len, uint32_t imm)
+static void nonsense(const unsigned char *header, size_t len, uint32_t imm)
 {
     uint64_t dropped = as.dropped;
     unsigned num = as.num;
     size_t size;
 
-    ck_assert_ptr_null(add(head, packet, len, imm, &size));
+    ck_assert_ptr_null(add(header, packet, len, imm, &size));
     ck_assert_uint_eq(as.dropped, dropped + 1);
     ck_assert_uint_eq(as.num, num);
 }
 
-/* A part's header as written by mr_part_head, with another length. */
-static void sized_head(uint32_t size, unsigned char *head)
+/* A part's header as written by mr_part_header, with another length. */
+static void sized_header(uint32_t size, unsigned char *header)
 {
     fill(1, 5, 0, 100);
-    mr_part_head(packet, size, head);
+    mr_part_header(packet, size, header);
 }
 
 START_TEST(what_does_not_fit_is_dropped)
 {
-    unsigned char head[MR_PART_HEAD];
+    unsigned char header[MR_PART_HEADER];
     size_t size;
 
     ck_assert_ptr_null(add_part(1, 5, 0, 390, 100, 0)); /* which must survive everything */
-    sized_head(390, head);
-    nonsense(head, 99, mr_part_imm(1, 100));
-    nonsense(head, 101, mr_part_imm(1, 100));
-    nonsense(head, 0, mr_part_imm(1, 100));
-    nonsense(head, 100, mr_part_imm(3, 100)); /* the last part is shorter */
-    nonsense(head, 90, mr_part_imm(4, 100));
-    nonsense(head, 100, mr_part_imm(63, 100));
-    nonsense(head, 100, mr_part_imm(64, 100));
-    nonsense(head, 100, mr_part_imm(0xffff, 100));
-    nonsense(head, 0, mr_part_imm(0, 0)); /* no chunk */
-    nonsense(head, 6, mr_part_imm(0, 6)); /* 65 parts */
-    nonsense(head, 1, mr_part_imm(0, 1));
+    sized_header(390, header);
+    nonsense(header, 99, mr_part_imm(1, 100));
+    nonsense(header, 101, mr_part_imm(1, 100));
+    nonsense(header, 0, mr_part_imm(1, 100));
+    nonsense(header, 100, mr_part_imm(3, 100)); /* the last part is shorter */
+    nonsense(header, 90, mr_part_imm(4, 100));
+    nonsense(header, 100, mr_part_imm(63, 100));
+    nonsense(header, 100, mr_part_imm(64, 100));
+    nonsense(header, 100, mr_part_imm(0xffff, 100));
+    nonsense(header, 0, mr_part_imm(0, 0)); /* no chunk */
+    nonsense(header, 6, mr_part_imm(0, 6)); /* 65 parts */
+    nonsense(header, 1, mr_part_imm(0, 1));
     for (unsigned byte = 0; byte < 4; byte++) { /* not ours */
-        head[byte] ^= 0x10;
-        nonsense(head, 100, mr_part_imm(1, 100));
-        head[byte] ^= 0x10;
+        header[byte] ^= 0x10;
+        nonsense(header, 100, mr_part_imm(1, 100));
+        header[byte] ^= 0x10;
     }
-    sized_head(0, head);
-    nonsense(head, 0, mr_part_imm(0, 100));
-    sized_head(PACKET_MAX + 1, head);
-    nonsense(head, 2500, mr_part_imm(0, 2500));
-    nonsense(head, 2501, mr_part_imm(1, 2500));
-    sized_head(UINT32_MAX, head);
-    nonsense(head, 4000, mr_part_imm(0, 4000));
-    nonsense(head, 4000, mr_part_imm(0, 0xffff));
-    for (size_t len = 0; len < MR_PART_HEAD; len++) { /* shorter than a head */
+    sized_header(0, header);
+    nonsense(header, 0, mr_part_imm(0, 100));
+    sized_header(PACKET_MAX + 1, header);
+    nonsense(header, 2500, mr_part_imm(0, 2500));
+    nonsense(header, 2501, mr_part_imm(1, 2500));
+    sized_header(UINT32_MAX, header);
+    nonsense(header, 4000, mr_part_imm(0, 4000));
+    nonsense(header, 4000, mr_part_imm(0, 0xffff));
+    for (size_t len = 0; len < MR_PART_HEADER; len++) { /* shorter than a head */
         unsigned char *shorter = malloc(len ? len : 1);
 
-        memcpy(shorter, head, len);
+        memcpy(shorter, header, len);
         ck_assert_ptr_null(mr_assemblies_add(&as, shorter, len, mr_part_imm(0, 100), &size));
         free(shorter);
     }
@@ -322,7 +322,7 @@ START_TEST(by_chance)
         uint32_t src = (uint32_t)rand() % 3, seq = (uint32_t)rand() % 30;
         unsigned sending = (unsigned)rand() % 3;
         uint32_t size = (seq % 7 + 1) * 100 + 4 * sending, chunk = chunks[(seq + sending) % 4];
-        unsigned char head[MR_PART_HEAD];
+        unsigned char header[MR_PART_HEADER];
         const void *p;
         size_t got;
 
@@ -334,10 +334,10 @@ START_TEST(by_chance)
             continue;
         }
         fill(src + 100, seq, sending, size);
-        mr_part_head(packet, rand() % 2 ? (uint32_t)rand() % (PACKET_MAX + 100) : (uint32_t)rand(), head);
-        head[rand() % (rand() % 4 ? MR_PART_HEAD : 4)] ^= (unsigned char)rand();
+        mr_part_header(packet, rand() % 2 ? (uint32_t)rand() % (PACKET_MAX + 100) : (uint32_t)rand(), header);
+        header[rand() % (rand() % 4 ? MR_PART_HEADER : 4)] ^= (unsigned char)rand();
         size = (uint32_t)rand() % 300;
-        add(head, packet, size, rand() % 2 ? mr_part_imm((unsigned)rand() % 8, size) : (uint32_t)rand(), &got);
+        add(header, packet, size, rand() % 2 ? mr_part_imm((unsigned)rand() % 8, size) : (uint32_t)rand(), &got);
         ck_assert_uint_le(as.num, MR_ASSEMBLIES_MAX);
     }
     ck_assert_uint_gt(whole, 100);

@@ -59,13 +59,13 @@ START_TEST(it_goes_to_the_adapter_that_has_the_key)
 {
     for (unsigned only = 0; only < FAKE_SUBS; only++) {
         there.token = 3u & ~(1u << only);
-        word.way = 0;
-        ck_assert_int_eq(mr_net_word(vc_to(peer), &there, &word), 0);
+        word.connection = 0;
+        ck_assert_int_eq(mr_net_atomic(vc_to(peer), &there, &word), 0);
         ck_assert_uint_eq(fake.post[only].sub, only);
         ck_assert_uint_eq(fake.post[only].rkey, 70 + only);
         ck_assert_uint_eq(fake.post[only].raddr, 0x1000);
         ck_assert_uint_eq(fake.post[only].atomic.value, 5);
-        ck_assert_uint_ne(word.way, 0);
+        ck_assert_uint_ne(word.connection, 0);
         ck_assert_uint_eq(ends, only);
         fake_complete(only);
         ck_assert_uint_eq(ends, only + 1);
@@ -81,23 +81,23 @@ START_TEST(without_a_way_nothing_is_posted)
 
     there.token = 2; /* the second rail has no key */
     device[0].atomics = false;
-    ck_assert_int_eq(mr_net_word(vc_to(peer), &there, &word), -EOPNOTSUPP);
+    ck_assert_int_eq(mr_net_atomic(vc_to(peer), &there, &word), -EOPNOTSUPP);
     device[0].atomics = true;
     address->rail[0].reads = 0;
-    ck_assert_int_eq(mr_net_word(vc_to(peer), &there, &word), -EOPNOTSUPP);
+    ck_assert_int_eq(mr_net_atomic(vc_to(peer), &there, &word), -EOPNOTSUPP);
     address->rail[0].reads = 4;
     peer->sub[0].kind = MR_LINK_UC;
-    ck_assert_int_eq(mr_net_word(vc_to(peer), &there, &word), -EOPNOTSUPP);
+    ck_assert_int_eq(mr_net_atomic(vc_to(peer), &there, &word), -EOPNOTSUPP);
     peer->sub[0].kind = kind;
     mr_peers.rules.num = 1;
     by_rdma = false;
-    ck_assert_int_eq(mr_net_word(vc_to(peer), &there, &word), -EOPNOTSUPP);
+    ck_assert_int_eq(mr_net_atomic(vc_to(peer), &there, &word), -EOPNOTSUPP);
     mr_peers.rules.num = 0;
     fake.room[0] = 0;
-    ck_assert_int_eq(mr_net_word(vc_to(peer), &there, &word), -EAGAIN);
+    ck_assert_int_eq(mr_net_atomic(vc_to(peer), &there, &word), -EAGAIN);
     fake.room[0] = 1;
     fake_break(0);
-    ck_assert_int_eq(mr_net_word(vc_to(peer), &there, &word), -EOPNOTSUPP);
+    ck_assert_int_eq(mr_net_atomic(vc_to(peer), &there, &word), -EOPNOTSUPP);
     ck_assert_uint_eq(fake.num_posts, 0);
     ck_assert_uint_eq(ends, 0);
     ck_assert_uint_eq(peer->num_large, 0);
@@ -110,19 +110,19 @@ START_TEST(the_way_that_is_wanted)
     uint32_t first;
 
     there.token = 1;
-    ck_assert_int_eq(mr_net_word(vc_to(peer), &there, &word), 0);
+    ck_assert_int_eq(mr_net_atomic(vc_to(peer), &there, &word), 0);
     fake_complete(0);
-    first = word.way;
+    first = word.connection;
     there.token = 0; /* any would do */
-    ck_assert_int_eq(mr_net_word(vc_to(peer), &there, &word), 0);
-    ck_assert_uint_eq(word.way, first);
+    ck_assert_int_eq(mr_net_atomic(vc_to(peer), &there, &word), 0);
+    ck_assert_uint_eq(word.connection, first);
     ck_assert_uint_eq(fake.post[1].sub, fake.post[0].sub);
     fake_complete(1);
     peer->sub[1].generation++; /* another connection between the same ports */
-    ck_assert_int_eq(mr_net_word(vc_to(peer), &there, &word), -EOPNOTSUPP);
+    ck_assert_int_eq(mr_net_atomic(vc_to(peer), &there, &word), -EOPNOTSUPP);
     peer->sub[1].generation--;
     fake_break(1);
-    ck_assert_int_eq(mr_net_word(vc_to(peer), &there, &word), -EOPNOTSUPP);
+    ck_assert_int_eq(mr_net_atomic(vc_to(peer), &there, &word), -EOPNOTSUPP);
 }
 END_TEST
 
@@ -145,7 +145,7 @@ static void break_after(void)
 
 START_TEST(it_is_never_done_twice)
 {
-    ck_assert_int_eq(mr_net_word(vc_to(peer), &there, &word), 0);
+    ck_assert_int_eq(mr_net_atomic(vc_to(peer), &there, &word), 0);
     break_after();
 }
 END_TEST
@@ -154,7 +154,7 @@ END_TEST
 START_TEST(an_error_between_the_two)
 {
     fake.list_error = -EIO;
-    ck_assert_int_eq(mr_net_word(vc_to(peer), &there, &word), 0);
+    ck_assert_int_eq(mr_net_atomic(vc_to(peer), &there, &word), 0);
     ck_assert_uint_eq(fake.breaks, 1);
     ck_assert_ptr_eq(fake.broken, &peer->sub[0]);
     break_after();

@@ -10,9 +10,9 @@
 #define DDR 2000u
 
 struct totals {
-    uint64_t prefix, tail;
-    unsigned prefixes, tails;
-    uint32_t last_tail; /* of the last message */
+    uint64_t prefix, bounce;
+    unsigned prefixes, bounces;
+    uint32_t last_bounce; /* of the last message */
 };
 
 /* A batch whose sends are all complete at its end. */
@@ -23,14 +23,14 @@ static struct totals batch(struct mr_batch *b, unsigned num, uint64_t len, unsig
     for (unsigned i = 0; i < num; i++) {
         struct mr_batch_plan p = mr_batch_begin(b, len, rate, 0, 0);
 
-        ck_assert_uint_le(p.prefix + (uint64_t)p.tail, len);
+        ck_assert_uint_le(p.prefix + (uint64_t)p.bounce, len);
         ck_assert(!p.prefix || i == num - 1);
-        ck_assert(p.tail || !t.tails || i == num - 1); /* the tail has no holes */
+        ck_assert(p.bounce || !t.bounces || i == num - 1); /* the tail has no holes */
         t.prefix += p.prefix;
-        t.tail += p.tail;
+        t.bounce += p.bounce;
         t.prefixes += p.prefix != 0;
-        t.tails += p.tail != 0;
-        t.last_tail = p.tail;
+        t.bounces += p.bounce != 0;
+        t.last_bounce = p.bounce;
     }
     for (unsigned i = 0; i < num; i++)
         mr_batch_end(b);
@@ -44,7 +44,7 @@ static struct totals learnt(unsigned num, uint64_t len, unsigned rate)
 
     for (int i = 0; i < 3; i++) {
         t = batch(&b, num, len, rate);
-        ck_assert_uint_eq(t.prefix + t.tail, 0);
+        ck_assert_uint_eq(t.prefix + t.bounce, 0);
     }
     return batch(&b, num, len, rate);
 }
@@ -53,14 +53,14 @@ START_TEST(as_long_as_the_gap)
 {
     struct totals t = learnt(4, 1024 * KIB, HDR);
 
-    ck_assert(t.prefixes == 1 && t.tails == 1);
+    ck_assert(t.prefixes == 1 && t.bounces == 1);
     ck_assert_uint_le(t.prefix, MR_BATCH_MOST);
     ck_assert_uint_ge(t.prefix, HDR * (MR_BATCH_GAP_NS / 100) / 10 - MR_BATCH_GRAIN);
-    ck_assert_uint_eq(t.prefix, t.tail);
+    ck_assert_uint_eq(t.prefix, t.bounce);
     t = learnt(4, 1024 * KIB, DDR);
-    ck_assert(t.prefix == MR_BATCH_LEAST && t.tail == MR_BATCH_LEAST);
+    ck_assert(t.prefix == MR_BATCH_LEAST && t.bounce == MR_BATCH_LEAST);
     t = learnt(4, 1024 * KIB, 8 * HDR);
-    ck_assert(t.prefix <= MR_BATCH_MOST && t.tail <= MR_BATCH_MOST);
+    ck_assert(t.prefix <= MR_BATCH_MOST && t.bounce <= MR_BATCH_MOST);
 }
 END_TEST
 
@@ -69,22 +69,22 @@ START_TEST(tail_before_the_head)
 {
     struct totals t = learnt(16, 32 * KIB, HDR);
 
-    ck_assert(t.prefix == 32 * KIB && t.last_tail == 0);
-    ck_assert(t.tail >= 64 * KIB && t.tail <= MR_BATCH_MOST && t.tails == 3);
+    ck_assert(t.prefix == 32 * KIB && t.last_bounce == 0);
+    ck_assert(t.bounce >= 64 * KIB && t.bounce <= MR_BATCH_MOST && t.bounces == 3);
 }
 END_TEST
 
 /* Copies take no longer than the transfer of earlier messages. */
 START_TEST(copies_are_hidden)
 {
-    ck_assert_uint_eq(learnt(1, 1024 * KIB, HDR).tail, 0);
+    ck_assert_uint_eq(learnt(1, 1024 * KIB, HDR).bounce, 0);
     ck_assert_uint_eq(learnt(1, 1024 * KIB, HDR).prefix, 0);
     for (unsigned num = 2; num < 40; num++)
         for (unsigned rate = 500; rate < 200000; rate *= 3) {
             struct totals t = learnt(num, 40 * KIB, rate);
             uint64_t before_ns = (num - 1) * 40ull * KIB * 1000 / rate;
 
-            ck_assert_uint_le((t.prefix + t.tail) * 1000 / MR_BATCH_COPY_MBPS, before_ns + 1);
+            ck_assert_uint_le((t.prefix + t.bounce) * 1000 / MR_BATCH_COPY_MBPS, before_ns + 1);
         }
 }
 END_TEST
@@ -101,7 +101,7 @@ START_TEST(sliding_window)
 
         mr_batch_end(&b);
         p = mr_batch_begin(&b, 1024 * KIB, HDR, 0, 0);
-        ck_assert(!p.prefix && !p.tail);
+        ck_assert(!p.prefix && !p.bounce);
     }
 }
 END_TEST
@@ -116,7 +116,7 @@ START_TEST(several_rails)
             for (unsigned k = 0; k < num; k++) {
                 struct mr_batch_plan p = mr_batch_begin(&b, 512 * KIB, 2 * HDR, 64 * KIB, 0);
 
-                ck_assert((!p.prefix || p.prefix >= 64 * KIB) && (!p.tail || p.tail >= 64 * KIB));
+                ck_assert((!p.prefix || p.prefix >= 64 * KIB) && (!p.bounce || p.bounce >= 64 * KIB));
                 ck_assert(k < num - 1 || !p.prefix == (i < 3 || num < 3));
             }
             for (unsigned k = 0; k < num; k++)
@@ -133,7 +133,7 @@ START_TEST(other_batches)
 
     for (int i = 0; i < 20; i++) {
         t = batch(&b, i % 2 ? 4 : 5, 1024 * KIB, HDR);
-        ck_assert_uint_eq(t.prefix + t.tail, 0);
+        ck_assert_uint_eq(t.prefix + t.bounce, 0);
     }
     for (int i = 0; i < 4; i++)
         t = batch(&b, 4, 1024 * KIB, HDR);
@@ -146,10 +146,10 @@ START_TEST(other_batches)
     for (int i = 0; i < 8; i++) { /* beyond the foreseen end */
         struct mr_batch_plan p = mr_batch_begin(&b, 1024 * KIB, HDR, 0, 0);
 
-        ck_assert(!p.prefix && !p.tail);
+        ck_assert(!p.prefix && !p.bounce);
     }
     t = batch(&b, 4, 1024 * KIB, 0);
-    ck_assert_uint_eq(t.prefix + t.tail, 0);
+    ck_assert_uint_eq(t.prefix + t.bounce, 0);
 }
 END_TEST
 
@@ -157,15 +157,15 @@ END_TEST
 START_TEST(both_ways)
 {
     struct mr_batch b = {0};
-    unsigned tails = 0;
+    unsigned bounces = 0;
 
     for (unsigned i = 0; i < 20; i++) {
-        tails = 0;
+        bounces = 0;
         for (unsigned k = 0; k < 16; k++)
-            tails += mr_batch_begin(&b, 64 * KIB, HDR, 0, i < 6 ? 0 : i < 12 ? i * 16 + k : 12 * 16).tail != 0;
+            bounces += mr_batch_begin(&b, 64 * KIB, HDR, 0, i < 6 ? 0 : i < 12 ? i * 16 + k : 12 * 16).bounce != 0;
         for (unsigned k = 0; k < 16; k++)
             mr_batch_end(&b);
-        ck_assert_int_eq(tails != 0, (i >= 3 && i < 6) || i > 12);
+        ck_assert_int_eq(bounces != 0, (i >= 3 && i < 6) || i > 12);
     }
 }
 END_TEST

@@ -243,11 +243,11 @@ START_TEST(who_is_refused)
     meet(2);
     sends(0, 100);
     tick();
-    ck_assert(!mr_budget_grants(&peer[1], false));
-    ck_assert(mr_budget_grants(&peer[0], false)); /* has a connection */
-    ck_assert(mr_budget_grants(&peer[1], true));  /* a promised connection goes */
+    ck_assert(!mr_budget_allows(&peer[1], false));
+    ck_assert(mr_budget_allows(&peer[0], false)); /* has a connection */
+    ck_assert(mr_budget_allows(&peer[1], true));  /* a promised connection goes */
     address[1].kinds = RC;
-    ck_assert(mr_budget_grants(&peer[1], false)); /* nothing else leads there */
+    ck_assert(mr_budget_allows(&peer[1], false)); /* nothing else leads there */
 }
 END_TEST
 

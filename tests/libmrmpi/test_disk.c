@@ -55,9 +55,9 @@ START_TEST(both_ways)
 {
     struct mr_disk d = make_file();
 
-    mr_disk_mode = MR_DISK_STRAIGHT;
+    mr_disk_mode = MR_DISK_DIRECT;
     read_everywhere(&d);
-    mr_disk_mode = MR_DISK_ON_THE_WAY;
+    mr_disk_mode = MR_DISK_BUFFERED;
     read_everywhere(&d);
     close(d.fd);
 }
@@ -79,7 +79,7 @@ START_TEST(errors)
     struct mr_disk d = {-1, "no file", true};
     size_t done;
 
-    for (int way = MR_DISK_STRAIGHT; way <= MR_DISK_ON_THE_WAY; way++) {
+    for (int way = MR_DISK_DIRECT; way <= MR_DISK_BUFFERED; way++) {
         mr_disk_mode = (enum mr_disk_mode)way;
         ck_assert_int_eq(mr_disk_read(&d, to + 16, 10000, 0, &done), MR_ERR_IO);
         ck_assert_uint_eq(done, 0);

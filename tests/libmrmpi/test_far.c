@@ -24,7 +24,7 @@ static void *const *paused;
 static struct mr_vc_atomic *word[WORDS]; /* under way */
 static unsigned num_words;
 static unsigned held, asked, cleared, given_back;
-static uint32_t borrowed, withdrawn;
+static uint32_t delegations, withdrawn;
 
 uint64_t mr_clock_ns(void)
 {
@@ -37,12 +37,12 @@ void mr_progress_register(enum mr_progress_when when, void *const *pending, int 
     poll_paused = poll;
 }
 
-int mr_net_word(struct mr_vc *vc, const struct mr_remote *remote, struct mr_vc_atomic *w)
+int mr_net_atomic(struct mr_vc *vc, const struct mr_remote *remote, struct mr_vc_atomic *w)
 {
     ck_assert_uint_lt(num_words, WORDS);
     ck_assert_uint_le(w->atomic.peek, remote->len);
     ck_assert_uint_le(w->atomic.at + (w->atomic.what == MR_ATOMIC_STORE ? w->atomic.bytes : 8), remote->len);
-    w->way = 1;
+    w->connection = 1;
     word[num_words++] = w;
     return 0;
 }
@@ -81,14 +81,14 @@ static void on_ask(void *owner)
     asked++;
 }
 
-static void on_clear(void *owner, uint32_t lent)
+static void on_clear(void *owner, uint32_t delegated)
 {
     cleared++;
 }
 
-static void on_borrow(void *owner, uint32_t serial)
+static void on_ask_delegation(void *owner, uint32_t serial)
 {
-    borrowed = serial;
+    delegations = serial;
 }
 
 static void on_withdraw(void *owner, uint32_t serial)
@@ -104,7 +104,7 @@ static void on_give_back(void *owner, uint32_t serial)
 static const struct mr_far_events events = {.held = on_held,
                                             .ask = on_ask,
                                             .clear = on_clear,
-                                            .borrow = on_borrow,
+                                            .ask_delegation = on_ask_delegation,
                                             .withdraw = on_withdraw,
                                             .give_back = on_give_back};
 
@@ -123,7 +123,7 @@ static void setup(void)
     memset(&memory, 0, sizeof(memory));
     memory.part.slots = 2;
     now_ns = 1000;
-    num_words = held = asked = cleared = given_back = borrowed = withdrawn = 0;
+    num_words = held = asked = cleared = given_back = delegations = withdrawn = 0;
     mr_far_init();
 }
 
@@ -181,9 +181,9 @@ START_TEST(lent_and_given_back)
 
     for (unsigned i = 1; i < 4; i++) {
         ck_assert(mr_far_begin(f, true));
-        ck_assert_uint_eq(borrowed, i);
-        mr_lock_part_lend(&memory.part, 1);
-        mr_far_lent(f, i);
+        ck_assert_uint_eq(delegations, i);
+        mr_lock_part_delegate(&memory.part, 1);
+        mr_far_delegated(f, i);
         ck_assert_uint_eq(held, i);
         mr_far_give(f);
         execute();
@@ -203,12 +203,12 @@ START_TEST(lent_too_late)
     struct mr_far *f = open_far(1, 2);
 
     ck_assert(mr_far_begin(f, true));
-    mr_lock_part_lend(&memory.part, 1);
+    mr_lock_part_delegate(&memory.part, 1);
     pass(1000000);
     ck_assert_uint_eq(withdrawn, 1);
     execute();
     ck_assert_uint_eq(held, 0);
-    mr_far_lent(f, 1);
+    mr_far_delegated(f, 1);
     for (unsigned i = 0; i < 10 && !held; i++)
         execute();
     ck_assert_uint_eq(held, 1);
@@ -231,8 +231,8 @@ START_TEST(lent_unasked)
 {
     struct mr_far *f = open_far(1, 2);
 
-    mr_far_lent(f, 0);
-    mr_far_lent(f, 5);
+    mr_far_delegated(f, 0);
+    mr_far_delegated(f, 5);
     ck_assert_uint_eq(held + num_words, 0);
     close_far(f);
 }

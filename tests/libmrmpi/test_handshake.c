@@ -28,7 +28,7 @@ static struct mr_vc vc;
 
 /* ---- the files beside -------------------------------------------------------------------------------------------- */
 
-int mr_ud_send(struct mr_rail *rail, const struct mr_ud_way *way, const void *data, size_t len)
+int mr_ud_send(struct mr_rail *rail, const struct mr_ud_route *way, const void *data, size_t len)
 {
     memset(&sent, 0, sizeof sent);
     memcpy(&sent, data, len);
@@ -164,7 +164,7 @@ void mr_epoch_opened(struct mr_peer *p, uint8_t epoch)
     epoch_opened = epoch;
 }
 
-bool mr_budget_grants(struct mr_peer *p, bool needed)
+bool mr_budget_allows(struct mr_peer *p, bool needed)
 {
     return grants || needed;
 }

@@ -40,7 +40,7 @@ uint32_t mr_vc_received(const struct mr_vc *vc)
     return received;
 }
 
-int mr_ud_send(struct mr_rail *rail, const struct mr_ud_way *way, const void *data, size_t len)
+int mr_ud_send(struct mr_rail *rail, const struct mr_ud_route *way, const void *data, size_t len)
 {
     memcpy(&sent, data, len);
     num_sent += !send_error;
@@ -361,7 +361,7 @@ END_TEST
 START_TEST(isolated_is_recovery)
 {
     no_adapter();
-    conn.isolated_ns = conn.looked_ns = clock_ns;
+    conn.isolated_ns = conn.counted_ns = clock_ns;
     conn.waited_ns = 5 * SECOND;
     for (unsigned i = 0; i < 20; i++)
         wait_ns(SECOND);

@@ -198,7 +198,7 @@ START_TEST(it_is_not_told_too_often)
         one.taken += (uint64_t)rand() % 10000000;
         told += mr_pace_report(&r, &one, 1, now_ns);
     }
-    ck_assert_uint_le(told, 2 * 1000 * MS / MR_PACE_LOOK_NS);
+    ck_assert_uint_le(told, 2 * 1000 * MS / MR_PACE_INTERVAL_NS);
     ck_assert_uint_gt(told, 10);
 }
 END_TEST

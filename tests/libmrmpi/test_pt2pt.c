@@ -10,7 +10,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "libmrmpi/base/lent.h"
+#include "libmrmpi/base/retained.h"
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/base/lock.h"
 #include "libmrmpi/channel/channel.h"
@@ -124,7 +124,7 @@ START_TEST(exchange_all_sizes)
                                               {"MRMPI_OVERSUBSCRIBED", "1"}, {"MRMPI_SHM_EAGER_MAX", "64"},
                                               {"MRMPI_UNEXPECTED_MAX", "0"}, {"MRMPI_UNEXPECTED_MAX", "20000"},
                                               {"MRMPI_UNSENT_MAX", "1"},     {"MRMPI_SHM_COPY", "push"},
-                                              {"MRMPI_SHM_COPY", "read"},    {"MRMPI_SHM_COPY", "halves"}};
+                                              {"MRMPI_SHM_COPY", "read"},    {"MRMPI_SHM_COPY", "split"}};
 
     setenv(settings[_i][0], settings[_i][1], 1);
     ck_assert_int_eq(fake_world_run(2, exchange), 0);
@@ -146,7 +146,7 @@ START_TEST(refused_halves)
     static const long refused[][2] = {{0, -1}, {-1, 0}, {0, 0}, {5, -1}, {-1, 5},
                                       {3, 8},  {8, 3},  {7, 7}, {2, 0},  {4, 1}};
 
-    setenv("MRMPI_SHM_COPY", "halves", 1);
+    setenv("MRMPI_SHM_COPY", "split", 1);
     refuse_after = refused[_i][0];
     refuse_writes_after = refused[_i][1];
     ck_assert_int_eq(fake_world_run(2, exchange), 0);
@@ -240,7 +240,7 @@ static int silent(int rank, int size)
     return 0;
 }
 
-static const char *const ways[] = {"auto", "push", "read", "halves"};
+static const char *const ways[] = {"auto", "push", "read", "split"};
 
 START_TEST(silent_sender)
 {
@@ -410,7 +410,7 @@ static int overdraw(int rank, int size)
         EXPECT(mr_recv(in, SHORT, mr_type_byte, 0, 1, mr_comm_world, 0, &st) == MR_SUCCESS);
         EXPECT(st.bytes == SHORT && holds(in, SHORT, i));
     }
-    EXPECT(mr_stats[MR_STAT_GRANTS_SENT] <= 2); /* its answers take the notes along */
+    EXPECT(mr_stats[MR_STAT_CREDITS_SENT] <= 2); /* its answers take the notes along */
     return 0;
 }
 
@@ -438,8 +438,8 @@ static int refund(int rank, int size)
         mr_launch_fence();
     }
     EXPECT(mr_stats[MR_STAT_NO_CREDIT] == 0);
-    EXPECT(rank == 0 || mr_stats[MR_STAT_GRANTS_SENT] >= ROUNDS_OF * FEW * (SHORT + 512) / WINDOW);
-    EXPECT(rank == 0 || mr_stats[MR_STAT_GRANTS_SENT] <= 2 * ROUNDS_OF * FEW * (SHORT + 512) / WINDOW + 1);
+    EXPECT(rank == 0 || mr_stats[MR_STAT_CREDITS_SENT] >= ROUNDS_OF * FEW * (SHORT + 512) / WINDOW);
+    EXPECT(rank == 0 || mr_stats[MR_STAT_CREDITS_SENT] <= 2 * ROUNDS_OF * FEW * (SHORT + 512) / WINDOW + 1);
     return 0;
 }
 
@@ -743,24 +743,24 @@ static int wrong_parts(void)
 
 /* ---- kept in lent buffers ---- */
 
-static unsigned may_lend, num_lent;
+static unsigned may_retain, num_retained;
 
-static void lent_back(struct mr_lent *lent)
+static void retained_back(struct mr_retained *retained)
 {
-    num_lent--;
-    free(lent);
+    num_retained--;
+    free(retained);
 }
 
-static struct mr_lent *zsend(const void *payload, enum mr_lent_term term)
+static struct mr_retained *zsend(const void *payload, enum mr_retained_term term)
 {
-    struct mr_lent *lent = may_lend ? calloc(1, sizeof *lent) : NULL;
+    struct mr_retained *retained = may_retain ? calloc(1, sizeof *retained) : NULL;
 
-    if (!lent)
+    if (!retained)
         return NULL;
-    lent->give_back = lent_back;
-    may_lend--;
-    num_lent++;
-    return lent;
+    retained->give_back = retained_back;
+    may_retain--;
+    num_retained++;
+    return retained;
 }
 
 /* Without a receive: this number of buffers is sent zero-copy, and in the end none. */
@@ -771,29 +771,29 @@ static int keep_lent(unsigned zsends)
     static uint8_t whole[PART];
     struct mr_status st;
 
-    may_lend = zsends;
+    may_retain = zsends;
     for (size_t at = 0; at < WHOLE; at += PART)
         part_arrives(3, at, 0);
-    EXPECT(num_lent == (zsends < 3 ? zsends : 3)); /* the last part is short */
-    EXPECT(is_there(3) && num_lent == (zsends < 3 ? zsends : 3));
+    EXPECT(num_retained == (zsends < 3 ? zsends : 3)); /* the last part is short */
+    EXPECT(is_there(3) && num_retained == (zsends < 3 ? zsends : 3));
     EXPECT(mr_recv(in, WHOLE, mr_type_byte, 1, 3, mr_comm_world, 0, NULL) == MR_SUCCESS && holds(in, WHOLE, 3));
-    EXPECT(!num_lent);
+    EXPECT(!num_retained);
 
     memset(in, 0xee, sizeof in); /* less room than the message has */
-    may_lend = zsends;
+    may_retain = zsends;
     for (size_t at = 0; at < WHOLE; at += PART)
         part_arrives(4, at, 0);
     EXPECT(mr_recv(in, 700, mr_type_byte, 1, 4, mr_comm_world, 0, NULL) == MR_ERR_TRUNCATE);
-    EXPECT(holds(in, 700, 4) && in[700] == 0xee && !num_lent);
+    EXPECT(holds(in, 700, 4) && in[700] == 0xee && !num_retained);
 
-    may_lend = zsends; /* of one packet */
+    may_retain = zsends; /* of one packet */
     fill(whole, PART, 8);
     h.seq = part_seq++;
     mr_vc_arrived(&h, whole, PART);
-    EXPECT(num_lent == (zsends ? 1 : 0));
+    EXPECT(num_retained == (zsends ? 1 : 0));
     EXPECT(mr_recv(in, PART, mr_type_byte, 1, 8, mr_comm_world, 0, &st) == MR_SUCCESS && st.bytes == PART);
-    EXPECT(holds(in, PART, 8) && !num_lent);
-    may_lend = 0;
+    EXPECT(holds(in, PART, 8) && !num_retained);
+    may_retain = 0;
     return 0;
 }
 
@@ -804,7 +804,7 @@ static int parts(int rank, int size)
 
     if (rank == 0) {
         EXPECT(!receive_parts() && !gather_parts() && !wrong_parts());
-        mr_lent_find = zsend;
+        mr_retained_find = zsend;
         for (unsigned zsends = 0; zsends <= 4; zsends++)
             EXPECT(!keep_lent(zsends));
         if (size == 2) { /* the sender is lost in the middle */

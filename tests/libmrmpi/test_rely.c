@@ -233,10 +233,10 @@ static void arrives(uint32_t seq, unsigned form)
 static void word(uint32_t cum, uint32_t grant)
 {
     struct mr_hdr hdr = {.kind = MR_VC_KIND_ACK, .src = SRC, .form = MR_WIRE_ACK};
-    unsigned char tail[MR_ACK_WIRE_MAX];
+    unsigned char ack_len[MR_ACK_WIRE_MAX];
 
-    ck_assert_uint_eq(mr_ack_encode(&(struct mr_ack_msg){.cum = cum, .flight = grant}, tail), MR_ACK_WIRE_MIN);
-    mr_rely_arrived(&hdr, tail, 0);
+    ck_assert_uint_eq(mr_ack_encode(&(struct mr_ack_msg){.cum = cum, .flight = grant}, ack_len), MR_ACK_WIRE_MIN);
+    mr_rely_arrived(&hdr, ack_len, 0);
 }
 
 static unsigned form(const struct mr_packet *p)
@@ -290,13 +290,13 @@ START_TEST(acks_ride_along)
     refusal = 0;
     ck_assert_int_eq(mr_rely_send(&PEER, lossy, p), 0);
     ck_assert_uint_eq(form(p), MR_WIRE_WANTS | MR_WIRE_ACK);
-    ck_assert_uint_eq(p->tail, MR_ACK_WIRE_MIN);
+    ck_assert_uint_eq(p->ack_len, MR_ACK_WIRE_MIN);
     ck_assert(!mr_ack_owed(&net_peer.in));
     look(1);
     look(2 * mr_rtt_timeout(&PEER.out.rtt));
     ck_assert_int_eq(mr_rely_send(&PEER, lossy, p), 0); /* once more, and nothing is owed */
     ck_assert_uint_eq(form(p), MR_WIRE_WANTS);
-    ck_assert_uint_eq(p->tail, 0);
+    ck_assert_uint_eq(p->ack_len, 0);
 }
 END_TEST
 
@@ -442,7 +442,7 @@ START_TEST(a_silent_link)
     for (unsigned n = 0; n < MR_WINDOW_SILENT; n++) {
         struct mr_packet *later = push();
         struct mr_hdr hdr = {.kind = MR_VC_KIND_ACK, .src = SRC, .form = MR_WIRE_LONG_ACK};
-        unsigned char tail[MR_ACK_WIRE_MAX];
+        unsigned char ack_len[MR_ACK_WIRE_MAX];
 
         ck_assert_uint_eq(broken, 0);
         look(0);
@@ -452,8 +452,8 @@ START_TEST(a_silent_link)
         ck_assert_int_eq(mr_rely_send(&PEER, lossy, p), 0);
         ck_assert_int_eq(mr_rely_send(&PEER, native, later), 0);
         look(1);
-        mr_ack_encode(&(struct mr_ack_msg){.cum = 0, .flight = 16, .sack = (2u << n) - 1}, tail);
-        mr_rely_arrived(&hdr, tail, 0);
+        mr_ack_encode(&(struct mr_ack_msg){.cum = 0, .flight = 16, .sack = (2u << n) - 1}, ack_len);
+        mr_rely_arrived(&hdr, ack_len, 0);
     }
     ck_assert_uint_eq(broken, !_i);
     ck_assert_int_eq(sub[0].state, _i ? MR_SUB_OPEN : MR_SUB_BROKEN);
@@ -498,7 +498,7 @@ START_TEST(what_is_granted)
     other = (struct mr_net_peer){.base.base.num_subs = 0};
     mr_verbs.datagrams = true;
     mr_verbs.num_rails = 1;
-    mr_verbs.packet_max = 4 * (2048 - MR_PART_HEAD);
+    mr_verbs.packet_max = 4 * (2048 - MR_PART_HEADER);
     mr_rely_init();
     ck_assert_uint_eq(mr_net.parts, 4);
     mr_rely_begin(&other.base.base);

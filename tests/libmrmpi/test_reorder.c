@@ -113,22 +113,22 @@ END_TEST
 /* A payload kept in its receive buffer: given back when delivered, dropped as a duplicate, or cleared. */
 static unsigned given_back;
 
-static void lent_back(struct mr_lent *lent)
+static void retained_back(struct mr_retained *retained)
 {
     given_back++;
 }
 
 static struct {
-    struct mr_lent lent;
-    unsigned char payload[MR_LENT_LEAST];
+    struct mr_retained retained;
+    unsigned char payload[MR_RETAINED_LEAST];
 } buffer[3];
 
-static struct mr_lent *find_buffer(const void *payload, enum mr_lent_term term)
+static struct mr_retained *find_buffer(const void *payload, enum mr_retained_term term)
 {
-    ck_assert_int_eq(term, MR_LENT_UNTIL_TURN);
+    ck_assert_int_eq(term, MR_RETAINED_UNTIL_TURN);
     for (unsigned i = 0; i < 2; i++) /* the third is not lent */
         if (payload == buffer[i].payload)
-            return &buffer[i].lent;
+            return &buffer[i].retained;
     return NULL;
 }
 
@@ -137,15 +137,15 @@ START_TEST(lent_ones_are_not_copied)
     struct mr_held *h;
 
     memset(&queue, 0, sizeof queue);
-    mr_lent_find = find_buffer;
+    mr_retained_find = find_buffer;
     given_back = 0;
     for (unsigned i = 0; i < 3; i++) {
         struct mr_hdr hdr = {.seq = i + 1};
 
-        buffer[i].lent = (struct mr_lent){.give_back = lent_back};
-        ck_assert_int_eq(mr_reorder_hold(&queue, &hdr, buffer[i].payload, MR_LENT_LEAST), 1);
-        ck_assert_int_eq(mr_reorder_hold(&queue, &hdr, buffer[i].payload, MR_LENT_LEAST), 0);
-        ck_assert_uint_eq(buffer[i].lent.refs, i < 2);
+        buffer[i].retained = (struct mr_retained){.give_back = retained_back};
+        ck_assert_int_eq(mr_reorder_hold(&queue, &hdr, buffer[i].payload, MR_RETAINED_LEAST), 1);
+        ck_assert_int_eq(mr_reorder_hold(&queue, &hdr, buffer[i].payload, MR_RETAINED_LEAST), 0);
+        ck_assert_uint_eq(buffer[i].retained.refs, i < 2);
     }
     mr_reorder_advance(&queue);
     h = mr_reorder_pop(&queue);
@@ -155,7 +155,7 @@ START_TEST(lent_ones_are_not_copied)
     ck_assert_uint_eq(given_back, 1);
     mr_reorder_clear(&queue);
     ck_assert_uint_eq(given_back, 2);
-    mr_lent_find = NULL;
+    mr_retained_find = NULL;
 }
 END_TEST
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "libmrmpi/base/base.h"
-#include "libmrmpi/base/lent.h"
+#include "libmrmpi/base/retained.h"
 #include "libmrmpi/verbs/internal.h"
 #include "tests/check.h"
 
@@ -97,20 +97,20 @@ int(ibv_dereg_mr)(struct ibv_mr *mr)
 
 static unsigned arrived, kept_of_them;
 static bool keeps;
-static enum mr_lent_term term;
+static enum mr_retained_term term;
 static struct {
-    struct mr_lent *lent;
+    struct mr_retained *retained;
     unsigned char *payload;
 } kept[DEPTH];
 
 static void packet(struct mr_rail *rail, const void *data, size_t len)
 {
-    struct mr_lent *lent = keeps ? mr_lent_take((const char *)data + 40, LONGEST - 40, term) : NULL;
+    struct mr_retained *retained = keeps ? mr_retained_take((const char *)data + 40, LONGEST - 40, term) : NULL;
 
     arrived++;
-    if (!lent)
+    if (!retained)
         return;
-    kept[kept_of_them].lent = lent;
+    kept[kept_of_them].retained = retained;
     kept[kept_of_them++].payload = memset((char *)(uintptr_t)data + 40, FILLED, LONGEST - 40);
 }
 
@@ -211,11 +211,11 @@ END_TEST
 START_TEST(a_stream_that_is_kept_does_not_wait)
 {
     keeps = true;
-    term = MR_LENT_UNTIL_TURN;
+    term = MR_RETAINED_UNTIL_TURN;
     for (unsigned i = 0; i < 10 * DEPTH; i++) {
         packets_come(1);
         if (kept_of_them == 2) {
-            mr_lent_return(kept[0].lent);
+            mr_retained_return(kept[0].retained);
             kept[0] = kept[1];
             kept_of_them = 1;
         }
@@ -223,7 +223,7 @@ START_TEST(a_stream_that_is_kept_does_not_wait)
     }
     ck_assert_uint_eq(arrived, 10 * DEPTH);
     ck_assert_uint_le(posts, 10 * DEPTH / BATCH);
-    mr_lent_return(kept[0].lent);
+    mr_retained_return(kept[0].retained);
 }
 END_TEST
 
@@ -384,7 +384,7 @@ START_TEST(all_come_back)
 END_TEST
 
 /* Kept buffers are not at the adapter until given back, and then each once. */
-static void keep(enum mr_lent_term until, unsigned n)
+static void keep(enum mr_retained_term until, unsigned n)
 {
     keeps = true;
     term = until;
@@ -395,11 +395,11 @@ static void keep(enum mr_lent_term until, unsigned n)
 
 START_TEST(kept_ones_are_not_posted)
 {
-    keep(MR_LENT_UNTIL_TURN, 2 * BATCH);
+    keep(MR_RETAINED_UNTIL_TURN, 2 * BATCH);
     ck_assert_uint_eq(kept_of_them, 2 * BATCH);
     ck_assert_uint_eq(num_posted, DEPTH - 2 * BATCH);
     for (unsigned i = 0; i < 2 * BATCH; i++)
-        mr_lent_return(kept[i].lent);
+        mr_retained_return(kept[i].retained);
     while (mr_verbs_poll() || mr_verbs.rx_due)
         ;
     ck_assert_uint_eq(num_posted, DEPTH);
@@ -409,30 +409,30 @@ END_TEST
 START_TEST(some_are_always_with_the_adapter)
 {
     for (unsigned i = 0; i < 4; i++)
-        keep(MR_LENT_UNTIL_RECEIVED, DEPTH / 4);
+        keep(MR_RETAINED_UNTIL_RECEIVED, DEPTH / 4);
     ck_assert_uint_eq(kept_of_them, DEPTH / 4);
-    keep(MR_LENT_UNTIL_TURN, DEPTH / 2);
+    keep(MR_RETAINED_UNTIL_TURN, DEPTH / 2);
     ck_assert_uint_eq(kept_of_them, DEPTH / 2);
     ck_assert_uint_gt(num_posted, DEPTH / 2 - BATCH);
     while (kept_of_them)
-        mr_lent_return(kept[--kept_of_them].lent);
+        mr_retained_return(kept[--kept_of_them].retained);
 }
 END_TEST
 
 /* As when it waited for its turn, and then for the program. */
 START_TEST(kept_twice)
 {
-    struct mr_lent *again;
+    struct mr_retained *again;
 
-    keep(MR_LENT_UNTIL_TURN, BATCH);
+    keep(MR_RETAINED_UNTIL_TURN, BATCH);
     for (unsigned i = 0; i < BATCH; i++) {
-        again = mr_lent_take(kept[i].payload, MR_LENT_LEAST, MR_LENT_UNTIL_RECEIVED);
-        ck_assert_ptr_eq(again, kept[i].lent);
-        mr_lent_return(kept[i].lent);
+        again = mr_retained_take(kept[i].payload, MR_RETAINED_LEAST, MR_RETAINED_UNTIL_RECEIVED);
+        ck_assert_ptr_eq(again, kept[i].retained);
+        mr_retained_return(kept[i].retained);
     }
     ck_assert_uint_eq(num_posted, DEPTH - BATCH);
     for (unsigned i = 0; i < BATCH; i++)
-        mr_lent_return(kept[i].lent);
+        mr_retained_return(kept[i].retained);
     mr_verbs_poll();
     ck_assert_uint_eq(num_posted, DEPTH);
 }
@@ -444,8 +444,8 @@ START_TEST(short_and_others_memory_is_copied)
 
     keeps = false;
     packets_come(1);
-    ck_assert_ptr_null(mr_lent_take(mine, sizeof mine, MR_LENT_UNTIL_TURN));
-    ck_assert_ptr_null(mr_lent_take(mine, MR_LENT_LEAST - 1, MR_LENT_UNTIL_TURN));
+    ck_assert_ptr_null(mr_retained_take(mine, sizeof mine, MR_RETAINED_UNTIL_TURN));
+    ck_assert_ptr_null(mr_retained_take(mine, MR_RETAINED_LEAST - 1, MR_RETAINED_UNTIL_TURN));
 }
 END_TEST
 
@@ -454,13 +454,13 @@ START_TEST(kept_after_the_end)
 {
     unsigned char sum = 0;
 
-    keep(MR_LENT_UNTIL_TURN, BATCH);
+    keep(MR_RETAINED_UNTIL_TURN, BATCH);
     mr_rx_close(&rx);
     ck_assert_ptr_null(rx);
     mr_verbs.num_rails = 0;
     for (unsigned i = 0; i < BATCH; i++) {
         sum |= *kept[i].payload;
-        mr_lent_return(kept[i].lent);
+        mr_retained_return(kept[i].retained);
     }
     ck_assert_uint_eq(sum, FILLED);
     ck_assert_uint_eq(num_posted, 0);

@@ -20,7 +20,7 @@ static const struct mr_pool_shape shape = {.num_chunks = CHUNKS, .chunk_bytes = 
 static const struct mr_ring_shape few = {.num_slots = 8, .data_bytes = 4096};
 static void *memory;
 static struct mr_pool owner, reader;
-static struct mr_pool_loan loans[CHUNKS];
+static struct mr_pool_user users[CHUNKS];
 /* One peer for each chunk. */
 static void *rings;
 static struct mr_ring_writer writers[CHUNKS];
@@ -34,8 +34,8 @@ static void setup(void)
     rings = aligned_alloc(4096, CHUNKS * each);
     ck_assert(memory && rings);
     memset(rings, 0, CHUNKS * each);
-    memset(loans, 0, sizeof(loans));
-    mr_pool_init(&owner, memory, shape, loans);
+    memset(users, 0, sizeof(users));
+    mr_pool_init(&owner, memory, shape, users);
     mr_pool_init(&reader, memory, shape, NULL);
     for (int i = 0; i < CHUNKS; i++) {
         mr_ring_writer_init(&writers[i], (char *)rings + i * each, few);
@@ -54,12 +54,12 @@ static void lend_to(int peer, uint32_t chunk, uint32_t n)
     struct mr_hdr hdr = {.len = n * CHUNK};
 
     ck_assert_ptr_nonnull(mr_ring_begin(&writers[peer], 0));
-    mr_pool_lend(&owner, chunk, n, &writers[peer]);
+    mr_pool_assign(&owner, chunk, n, &writers[peer]);
     mr_ring_commit_far(&writers[peer], &hdr, chunk, n * CHUNK);
 }
 
 /* Lends the next chunk to a peer. */
-static uint32_t lend(int peer)
+static uint32_t assign(int peer)
 {
     uint32_t chunk = mr_pool_find(&owner, 1);
 
@@ -94,7 +94,7 @@ START_TEST(round_and_round)
     for (uint32_t i = 0; i < 3 * CHUNKS; i++) {
         ck_assert_uint_eq(mr_pool_find(&owner, 1), i % CHUNKS);
         ck_assert_int_eq(owner.went_round, i >= CHUNKS);
-        ck_assert_uint_eq(lend(i % 2), i % CHUNKS);
+        ck_assert_uint_eq(assign(i % 2), i % CHUNKS);
         give_back(i % 2);
     }
 }
@@ -103,11 +103,11 @@ END_TEST
 START_TEST(all_are_lent)
 {
     for (uint32_t i = 0; i < CHUNKS; i++)
-        ck_assert_uint_eq(lend(i), i);
-    ck_assert_uint_eq(lend(0), MR_POOL_NONE);
+        ck_assert_uint_eq(assign(i), i);
+    ck_assert_uint_eq(assign(0), MR_POOL_NONE);
     give_back(3);
-    ck_assert_uint_eq(lend(0), 3);
-    ck_assert_uint_eq(lend(0), MR_POOL_NONE);
+    ck_assert_uint_eq(assign(0), 3);
+    ck_assert_uint_eq(assign(0), MR_POOL_NONE);
 }
 END_TEST
 
@@ -115,7 +115,7 @@ END_TEST
 START_TEST(kept_ones_are_passed_over)
 {
     for (uint32_t i = 0; i < CHUNKS; i++)
-        lend(i);
+        assign(i);
     for (uint32_t i = 0; i < CHUNKS; i++)
         if (i != 2)
             give_back(i);
@@ -123,7 +123,7 @@ START_TEST(kept_ones_are_passed_over)
         for (uint32_t i = 0; i < CHUNKS; i++) {
             if (i == 2)
                 continue;
-            ck_assert_uint_eq(lend(i), i);
+            ck_assert_uint_eq(assign(i), i);
             give_back(i);
         }
 }
@@ -136,13 +136,13 @@ START_TEST(in_the_order_of_the_ring)
 
     ck_assert(mr_ring_write(&writers[0], &hdr, NULL, 0));
     for (uint32_t i = 0; i < CHUNKS; i++)
-        ck_assert_uint_eq(lend(0), i);
+        ck_assert_uint_eq(assign(0), i);
     mr_ring_release(&readers[0]);
     mr_ring_tell(&readers[0]);
     ck_assert_uint_eq(mr_pool_find(&owner, 1), MR_POOL_NONE);
     for (uint32_t i = 0; i < CHUNKS; i++) {
         give_back(0);
-        ck_assert_uint_eq(lend(1), i);
+        ck_assert_uint_eq(assign(1), i);
         ck_assert_uint_eq(mr_pool_find(&owner, 1), MR_POOL_NONE);
     }
 }
@@ -159,7 +159,7 @@ START_TEST(told_in_portions)
     mr_ring_writer_init(&writers[0], ring, many);
     mr_ring_reader_init(&readers[0], ring, many, 0);
     for (uint32_t i = 0; i < CHUNKS; i++)
-        ck_assert_uint_eq(lend(0), i);
+        ck_assert_uint_eq(assign(0), i);
     mr_ring_release_far(&readers[0], CHUNK);
     ck_assert_uint_eq(mr_pool_find(&owner, 1), MR_POOL_NONE);
     mr_ring_release_far(&readers[0], CHUNK);
@@ -227,7 +227,7 @@ static bool put(uint32_t number)
         mr_copy_stream(mr_pool_at(&owner, chunk), bytes, len);
     else
         memcpy(mr_pool_at(&owner, chunk), bytes, len);
-    mr_pool_lend(&owner, chunk, n, &w);
+    mr_pool_assign(&owner, chunk, n, &w);
     mr_ring_commit_far(&w, &hdr, chunk, len);
     return true;
 }

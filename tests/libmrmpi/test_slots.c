@@ -42,7 +42,7 @@ END_TEST
 START_TEST(layout)
 {
     struct mr_slots_out o = {.num = 4, .size = 128, .sent = 6, .freed = 6};
-    struct mr_slot_tail t;
+    struct mr_slot_trailer t;
 
     struct mr_slots_out long_ones = {.num = 4, .size = 1 << 20};
 
@@ -50,7 +50,7 @@ START_TEST(layout)
     ck_assert(mr_slots_fits(&long_ones, 65535) && !mr_slots_fits(&long_ones, 65536)); /* as long as a tail can tell */
     ck_assert_uint_eq(mr_slots_place(&o, 120), 2 * 128);
     ck_assert_uint_eq(mr_slots_place(&o, 24), 3 * 128 - 8 - 24);
-    mr_slots_tail(&o, 24, 0x12345, &t);
+    mr_slots_trailer(&o, 24, 0x12345, &t);
     ck_assert_uint_eq(t.len, 24);
     ck_assert_uint_eq(t.freed, 0x2345);
     ck_assert_uint_eq(t.number, 7);
@@ -108,13 +108,13 @@ END_TEST
 START_TEST(begins_empty)
 {
     _Alignas(64) unsigned char memory[4 * 64];
-    struct mr_slot_tail t, found;
+    struct mr_slot_trailer t, found;
 
     for (uint32_t first = 0xfffffff8; first != 9; first++) {
         struct mr_slots_in in = {.read = first};
 
         for (unsigned i = 0; i < 4; i++) {
-            t = (struct mr_slot_tail){.number = first + 1};
+            t = (struct mr_slot_trailer){.number = first + 1};
             memcpy(memory + 64 * (i + 1) - 8, &t, 8);
         }
         mr_slots_begin(&in, 4, 64, false, memory);
@@ -128,7 +128,7 @@ START_TEST(impossible_length)
 {
     _Alignas(64) unsigned char memory[2 * 64] = {0};
     struct mr_slots_in in = {0};
-    struct mr_slot_tail t = {.len = 57, .number = 1};
+    struct mr_slot_trailer t = {.len = 57, .number = 1};
 
     mr_slots_begin(&in, 2, 64, false, memory);
     memcpy(memory + 56, &t, 8);
@@ -196,7 +196,7 @@ static size_t make(uint32_t number, size_t longest, unsigned char *out)
     for (size_t i = 0; i < len; i++)
         out[i] = (unsigned char)(number * 31 + i * 7 + 1);
     for (size_t i = 0; i + 8 <= len; i += 16) {
-        struct mr_slot_tail t = {.len = (uint16_t)len, .number = number + 1 + (uint32_t)(i / 16)};
+        struct mr_slot_trailer t = {.len = (uint16_t)len, .number = number + 1 + (uint32_t)(i / 16)};
 
         memcpy(out + i, &t, 8);
     }
@@ -216,15 +216,15 @@ static void step_writer(struct world *w)
 {
     unsigned char packet[256];
     uint32_t number = w->o.sent;
-    size_t len = make(number, w->o.size - MR_SLOT_TAIL, packet);
+    size_t len = make(number, w->o.size - MR_SLOT_TRAILER, packet);
 
     if (mr_slots_full(&w->o))
         mr_slots_freed(&w->o, w->freed);
     if (mr_slots_full(&w->o) || w->there.num + 2 > WRITES)
         return;
     ck_assert(mr_slots_fits(&w->o, len));
-    mr_slots_tail(&w->o, len, 0, packet + len);
-    post(&w->there, w->in.at + mr_slots_place(&w->o, len), packet, len + MR_SLOT_TAIL);
+    mr_slots_trailer(&w->o, len, 0, packet + len);
+    post(&w->there, w->in.at + mr_slots_place(&w->o, len), packet, len + MR_SLOT_TRAILER);
     w->o.sent++;
     if (w->heads)
         post(&w->there, &w->head, &w->o.sent, sizeof w->head);
@@ -233,7 +233,7 @@ static void step_writer(struct world *w)
 static void step_reader(struct world *w)
 {
     unsigned char expected[256];
-    struct mr_slot_tail t;
+    struct mr_slot_trailer t;
     const void *packet;
     size_t len;
 
@@ -241,7 +241,7 @@ static void step_reader(struct world *w)
         return;
     ck_assert_uint_ne(w->in.read, w->o.sent); /* never before sending */
     packet = mr_slots_packet(&w->in, &t);
-    len = make(w->in.read, w->o.size - MR_SLOT_TAIL, expected);
+    len = make(w->in.read, w->o.size - MR_SLOT_TRAILER, expected);
     ck_assert_uint_eq(t.len, len);
     ck_assert_uint_eq(t.number, w->in.read + 1);
     ck_assert_mem_eq(packet, expected, len);

@@ -34,15 +34,15 @@ struct process {
     bool clear_asked;
     unsigned held; /* how often */
     /* as in far.c: questions, withdrawals, and messages of the process there, in order */
-    uint32_t serial, lent, given, lent_there; /* lent_there: as known to that process */
+    uint32_t serial, delegated, given, delegated_there; /* lent_there: as known to that process */
     bool asking, withdrawing;
     struct message {
-        enum { ASK, WITHDRAW, RETURN, CLEAR, LENT, WITHDRAWN, CLEARED } what;
+        enum { ASK, WITHDRAW, RETURN, CLEAR, DELEGATED, WITHDRAWN, CLEARED } what;
         uint32_t serial;
     } there[MESSAGES], back[MESSAGES];
     unsigned num_there, num_back;
     uint32_t waits; /* there, for its turn: the serial number; 0: it does not */
-    unsigned borrowed;
+    unsigned delegations;
 };
 
 static struct process taker[TAKERS];
@@ -189,10 +189,10 @@ static void post(struct process *p)
 static void serve(struct process *p)
 {
     if (p->waits && below(2) && mr_lock_part_try(&memory.part, true)) {
-        p->lent_there = p->waits;
+        p->delegated_there = p->waits;
         p->waits = 0;
-        mr_lock_part_lend(&memory.part, p->t.slot);
-        say(p->back, &p->num_back, LENT, p->lent_there);
+        mr_lock_part_delegate(&memory.part, p->t.slot);
+        say(p->back, &p->num_back, DELEGATED, p->delegated_there);
     }
     if (p->num_there) {
         struct message m = hear(p->there, &p->num_there);
@@ -205,7 +205,7 @@ static void serve(struct process *p)
             mr_lock_part_clear(&memory.part, p->t.number, p->t.slot);
         else
             p->waits = 0;
-        if (m.what != WITHDRAW && p->lent_there == m.serial)
+        if (m.what != WITHDRAW && p->delegated_there == m.serial)
             mr_lock_part_take_back(&memory.part, p->t.slot);
         say(p->back, &p->num_back, m.what == CLEAR ? CLEARED : WITHDRAWN, 0);
     }
@@ -225,9 +225,9 @@ static void listen(struct process *p)
         p->withdrawing = false;
     } else if (p->asking && m.serial == p->serial) {
         p->asking = false;
-        p->lent = m.serial;
-        p->borrowed++;
-        mr_taker_borrow(&p->t);
+        p->delegated = m.serial;
+        p->delegations++;
+        mr_taker_delegated(&p->t);
     } else {
         p->given = m.serial;
         mr_taker_refuse(&p->t);
@@ -249,11 +249,11 @@ static void withdraw(struct process *p, int what, uint32_t serial)
 
 static void give(struct process *p)
 {
-    if (p->t.lent && !mr_taker_is_sound(&p->t)) {
+    if (p->t.delegated && !mr_taker_is_sound(&p->t)) {
         mr_taker_return(&p->t);
-        withdraw(p, RETURN, p->lent);
+        withdraw(p, RETURN, p->delegated);
     } else {
-        p->given = p->lent;
+        p->given = p->delegated;
         mr_taker_give(&p->t);
     }
 }
@@ -341,7 +341,7 @@ START_TEST(nobody_is_alone_who_is_not)
         setup();
         run(100000, 0);
         for (unsigned i = 0; i < TAKERS; i++)
-            ck_assert(taker[i].held > 20 && taker[i].borrowed > 5);
+            ck_assert(taker[i].held > 20 && taker[i].delegations > 5);
         ck_assert_uint_gt(near_held, 20);
     }
 }
@@ -354,7 +354,7 @@ START_TEST(nor_when_connections_break)
         setup();
         run(100000, 3);
         for (unsigned i = 0; i < TAKERS; i++)
-            ck_assert(taker[i].held > 10 && taker[i].borrowed > 5);
+            ck_assert(taker[i].held > 10 && taker[i].delegations > 5);
         ck_assert_uint_gt(near_held, 10);
     }
 }
@@ -382,7 +382,7 @@ START_TEST(nothing_stays)
             ck_assert(taker[i].t.state == MR_TAKER_IDLE && !taker[i].t.lost && !taker[i].t.refuses && !taker[i].num &&
                       !taker[i].num_there);
         ck_assert_uint_eq(memory.part.owner, 0);
-        ck_assert(memory.part.holders == 0 || memory.part.holders == MR_LOCK_PART_LENT);
+        ck_assert(memory.part.holders == 0 || memory.part.holders == MR_LOCK_PART_DELEGATED);
         for (unsigned i = sizeof(struct mr_lock_part); i < sizeof(memory); i++)
             ck_assert_uint_eq(memory.bytes[i], 0);
     }

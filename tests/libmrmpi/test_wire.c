@@ -91,7 +91,7 @@ START_TEST(flags_and_acks)
     struct mr_hdr hdr = some, got;
     unsigned char packet[MR_WIRE_MAX + 16 + MR_ACK_WIRE_MAX];
     unsigned sizes = _i & MR_WIRE_SIZES, flags = _i & MR_WIRE_FLAGS;
-    size_t head, tail = mr_wire_tail(flags), end;
+    size_t head, tail = mr_wire_ack_bytes(flags), end;
 
     memset(packet, 0x5a, sizeof packet);
     hdr.len = sizes & 1 ? 1ull << 40 : 16;

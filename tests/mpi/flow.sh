@@ -62,7 +62,7 @@ counters net p2p_flood simfab run --topology "$topology" --
 for where in shm net; do
   counts $where p2p_memory 1 no_credit
   counts $where p2p_memory 1 sends_held
-  counts $where p2p_memory 0 grants_sent
+  counts $where p2p_memory 0 credits_sent
   counts $where p2p_flood 1 sends_stalled
 done
 done_testing

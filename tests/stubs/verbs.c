@@ -180,7 +180,7 @@ STUB int mr_ud_open(struct mr_rail *rail)
     return -ENODEV;
 }
 
-STUB int mr_ud_send(struct mr_rail *rail, const struct mr_ud_way *mode, const void *data, size_t len)
+STUB int mr_ud_send(struct mr_rail *rail, const struct mr_ud_route *mode, const void *data, size_t len)
 {
     return 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The helper thread: looks often while there is something to do, else ever more seldom. */
+/* The helper thread: polls often while there is something to do, else ever more seldom. */
 #include "libmrmpi/api/init/helper.h"
 
 #include <pthread.h>
@@ -22,7 +22,7 @@ static struct {
     atomic_bool ends;
 } helper;
 
-/* Something was done, or somebody else is looking. */
+/* Something was done, or another thread is polling. */
 static bool poll_aside(void)
 {
     int n;

@@ -51,26 +51,26 @@ static enum mr_err trade_members(const struct mr_bridge *b, const int *mine, int
     bool leader = b->local->rank == b->leader;
     struct {
         int error, count;
-    } head = {0, 0};
+    } header = {0, 0};
     *theirs = NULL;
-    if (leader && swap_with_leader(b, &n, sizeof(n), &head.count, sizeof(head.count)))
-        head.error = 1;
-    enum mr_err err = tell_group(b, &head, sizeof(head));
-    if (err || head.error)
+    if (leader && swap_with_leader(b, &n, sizeof(n), &header.count, sizeof(header.count)))
+        header.error = 1;
+    enum mr_err err = tell_group(b, &header, sizeof(header));
+    if (err || header.error)
         return err ? err : mr_fail(MR_ERR_OTHER, "the leaders of the two groups did not reach each other");
-    int *got = malloc((size_t)head.count * sizeof(*got) + 1);
+    int *got = malloc((size_t)header.count * sizeof(*got) + 1);
     if (!got)
         return mr_fail(MR_ERR_NO_MEM, "no memory for the ranks of the remote group");
     if (leader)
-        err = swap_with_leader(b, mine, (size_t)n * sizeof(*mine), got, (size_t)head.count * sizeof(*got));
+        err = swap_with_leader(b, mine, (size_t)n * sizeof(*mine), got, (size_t)header.count * sizeof(*got));
     if (!err)
-        err = tell_group(b, got, (size_t)head.count * sizeof(*got));
+        err = tell_group(b, got, (size_t)header.count * sizeof(*got));
     if (err) {
         free(got);
         return err;
     }
     *theirs = got;
-    *m = head.count;
+    *m = header.count;
     return MR_SUCCESS;
 }
 

@@ -35,7 +35,7 @@ struct mr_node {
     const struct mr_comm *whole; /* the communicator of the operations, if it has members elsewhere */
     enum mr_err failed;          /* this rank's data of the next operation is not there: it writes a notice instead */
     struct mr_copier copier;     /* into this rank's slots */
-    bool plain;                  /* the slot under way is written without streaming, whatever the times say */
+    bool cached;                 /* the slot under way is written without streaming, whatever the times say */
     void *base;
     size_t bytes;
 };

@@ -49,7 +49,7 @@ enum { STREAM_LEAST = 1024, CHUNK = 8192 };
 
 void mr_node_to_write(struct mr_node *n, struct mr_node_ring *r, uint64_t piece, size_t bytes)
 {
-    n->plain = n->crowded || (bytes > r->shape.brief_bytes && !mr_node_use(r, piece));
+    n->cached = n->crowded || (bytes > r->shape.brief_bytes && !mr_node_use(r, piece));
 }
 
 /* Separate pieces are put together nearby first. */
@@ -69,7 +69,7 @@ static void stream_apart(struct mr_node *n, const void *buf, size_t count, const
 void mr_node_put(struct mr_node *n, const void *buf, size_t count, const struct mr_type *t, size_t offset, char *to,
                  size_t len)
 {
-    if (len < STREAM_LEAST || n->plain || (!t->contiguous && !mr_copy_streams(&n->copier)))
+    if (len < STREAM_LEAST || n->cached || (!t->contiguous && !mr_copy_streams(&n->copier)))
         mr_type_pack(buf, count, t, offset, to, len);
     else if (t->contiguous)
         mr_copy_out(&n->copier, to, (const char *)buf + t->true_lb + offset, len);
@@ -201,7 +201,7 @@ static enum mr_err write_varied(struct mr_node *n, const struct mr_varied *x, ui
 {
     struct mr_node_line *line = mr_node_first(&n->small, n->me, piece);
     int blocks = blocks_varied(n, x), first = x->only < 0 ? n->me + 1 : x->only;
-    size_t most = n->small.shape.slot_bytes, head = lengths_bytes(blocks), all = head;
+    size_t most = n->small.shape.slot_bytes, header = lengths_bytes(blocks), all = header;
     struct lengths lengths;
     enum mr_err err;
     char *to;
@@ -219,8 +219,8 @@ static enum mr_err write_varied(struct mr_node *n, const struct mr_varied *x, ui
     if (!*later) {
         to = mr_node_data(&n->small, n->me, piece, all);
         mr_node_to_write(n, &n->small, piece, all);
-        memcpy(to, lengths.of, head ? (size_t)blocks * sizeof(uint32_t) : 0);
-        to += head;
+        memcpy(to, lengths.of, header ? (size_t)blocks * sizeof(uint32_t) : 0);
+        to += header;
         for (int j = 0; j < blocks; to += lengths.of[j++])
             if (lengths.of[j])
                 x->fill(x->arg, (first + j) % n->ranks, 0, lengths.of[j], to);
@@ -233,14 +233,14 @@ static enum mr_err write_varied(struct mr_node *n, const struct mr_varied *x, ui
 /* The block for this rank in a piece of so many bytes; false: the piece makes no sense. */
 static bool find_varied(const struct mr_node *n, int src, int blocks, const char **at, size_t bytes, size_t *len)
 {
-    size_t head = lengths_bytes(blocks), offset = head;
+    size_t header = lengths_bytes(blocks), offset = header;
     int mine = (n->me - src - 1 + n->ranks) % n->ranks;
     struct lengths lengths;
 
     *len = bytes;
     if (blocks == 1)
         return true;
-    if (bytes < head)
+    if (bytes < header)
         return false;
     memcpy(lengths.of, *at, (size_t)blocks * sizeof(uint32_t));
     for (int j = 0; j < mine; j++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Waiting for others in a node area: a short look first, because with a core for each rank the data is on its way; then
+ * Waiting for others in a node area: a short poll first, because with a core for each rank the data is on its way; then
  * as for messages, with the progress engine running and the lock given away.
  */
 #include <sched.h>
@@ -13,7 +13,7 @@
 #include "libmrmpi/coll/node/area.h"
 #include "libmrmpi/p2p/p2p.h"
 
-/* Looks before the progress engine has its turn: about a microsecond. */
+/* Polls before the progress engine has its turn: about a microsecond. */
 #define POLLS 64
 /* With more ranks than cores: how often the core is given away before that, unless other threads wait for the lock. */
 #define YIELDS 1
@@ -128,7 +128,7 @@ static inline void yield_core(const struct mr_node *n)
 
 enum mr_err mr_node_await(struct mr_node *n, const struct mr_node_line *line, uint64_t piece, int rank)
 {
-    for (int looks = !n->crowded ? POLLS : mr_threaded ? 1 : YIELDS; looks; looks--) {
+    for (int polls = !n->crowded ? POLLS : mr_threaded ? 1 : YIELDS; polls; polls--) {
         if (likely(mr_node_is_there(line, piece)))
             return MR_SUCCESS;
         yield_core(n);

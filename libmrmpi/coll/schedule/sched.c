@@ -311,7 +311,7 @@ static bool is_blocked(struct mr_schedule *s, const struct mr_step *st)
 
 static void advance_schedule(struct mr_schedule *s)
 {
-    bool goes_on = false; /* after the next look */
+    bool goes_on = false; /* after the next poll */
     s->running = true;
     s->awaits = NULL;
     while (s->pos < s->num && !goes_on) {

@@ -88,14 +88,14 @@ int mr_sub_datagram(const struct mr_sub *sub, unsigned turn, uint8_t sl, const v
     uint16_t pkey = mr_sub_datagram_pkey(sub, turn);
     const struct mr_address *a = sub->peer->address;
     const struct mr_partition *there = mr_address_partition(a, sub->remote_rail, pkey);
-    struct mr_ud_way way = {.pkey = pkey, .sl = sl, .path = sub->path, .to = &a->rail[sub->remote_rail]};
+    struct mr_ud_route route = {.pkey = pkey, .sl = sl, .path = sub->path, .to = &a->rail[sub->remote_rail]};
 
     if (!there)
         there = mr_address_partition(a, sub->remote_rail, 0);
     if (!there || !pkey)
         return -ENOKEY;
-    way.qpn = there->ud_qpn;
-    return mr_ud_send(sub->rail, &way, data, len);
+    route.qpn = there->ud_qpn;
+    return mr_ud_send(sub->rail, &route, data, len);
 }
 
 const char *mr_sub_pkeys_text(const struct mr_sub *sub, char out[MR_SUB_PKEYS])

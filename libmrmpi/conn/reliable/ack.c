@@ -114,14 +114,15 @@ struct mr_ack_msg mr_ack_take(struct mr_ack *a, uint64_t now_ns)
     a->owed = 0;
     a->hasty_ns = now_ns + a->delay_ns / MR_ACK_APART;
     a->due_ns = UINT64_MAX;
-    if (furthest_ahead(a) > MR_ACK_WORD)
+    if (furthest_ahead(a) > MR_ACK_NAMED)
         a->due_ns = now_ns + a->delay_ns; /* has come, but the ACK has no room for it */
     return ack;
 }
 
 /* ---- on the wire ------------------------------------------------------------------------------------------------- */
 
-/* A grant as five bits: powers of two and the numbers halfway between, 1, 2, 3, 4, 6, 8, 12, ... */
+/* A limit of packets in flight as five bits: powers of two and the numbers halfway between, 1, 2, 3, 4, 6, 8, 12, ...
+ */
 static uint32_t flight_of_code(unsigned code)
 {
     uint32_t flight = (2u | (code & 1)) << (code >> 1) >> 1;
@@ -141,30 +142,30 @@ static unsigned code_of_flight(uint32_t flight)
 
 size_t mr_ack_encode(const struct mr_ack_msg *ack, void *out)
 {
-    uint32_t head = (ack->cum & SEQ_MASK) | (uint32_t)code_of_flight(ack->flight) << SEQ_BITS;
+    uint32_t header = (ack->cum & SEQ_MASK) | (uint32_t)code_of_flight(ack->flight) << SEQ_BITS;
 
-    memcpy(out, &head, sizeof head);
+    memcpy(out, &header, sizeof header);
     if (!ack->sack)
         return MR_ACK_WIRE_MIN;
-    memcpy((char *)out + sizeof head, &ack->sack, sizeof ack->sack);
+    memcpy((char *)out + sizeof header, &ack->sack, sizeof ack->sack);
     return MR_ACK_WIRE_MAX;
 }
 
 size_t mr_ack_decode(const void *data, size_t len, bool long_form, uint32_t base, struct mr_ack_msg *ack)
 {
     size_t size = long_form ? MR_ACK_WIRE_MAX : MR_ACK_WIRE_MIN;
-    uint32_t head, ahead;
+    uint32_t header, ahead;
 
     if (len < size)
         return 0;
-    memcpy(&head, data, sizeof head);
-    ahead = (head - base) & SEQ_MASK;
+    memcpy(&header, data, sizeof header);
+    ahead = (header - base) & SEQ_MASK;
     if (ahead > SEQ_MASK / 2)
         ahead -= SEQ_MASK + 1; /* it is before base */
     ack->cum = base + ahead;
-    ack->flight = flight_of_code(head >> SEQ_BITS);
+    ack->flight = flight_of_code(header >> SEQ_BITS);
     ack->sack = 0;
     if (long_form)
-        memcpy(&ack->sack, (const char *)data + sizeof head, sizeof ack->sack);
+        memcpy(&ack->sack, (const char *)data + sizeof header, sizeof ack->sack);
     return size;
 }

@@ -28,7 +28,7 @@
 #include "libmrmpi/base/wire.h"
 
 #define MR_ACK_EARLY 1024 /* packets after a gap that are noted: a power of two, 64 or more */
-#define MR_ACK_WORD  64   /* of these, an ACK names the first */
+#define MR_ACK_NAMED 64   /* of these, an ACK names the first */
 #define MR_ACK_APART 64   /* that part of the delay lies between two ACKs for duplicates or gaps */
 
 struct mr_ack_msg {
@@ -42,7 +42,7 @@ struct mr_ack {
     uint32_t furthest; /* the last packet of a lossy link after a gap; means nothing unless it is after cum */
     uint32_t owed;     /* packets of lossy links since the last ACK */
     uint32_t every;
-    uint32_t flight, told; /* the present grant, and the grant of the last ACK */
+    uint32_t flight, told; /* the present limit, and the limit in the last ACK */
     uint64_t due_ns;       /* UINT64_MAX: nothing has to be said */
     uint64_t hasty_ns;     /* no ACK for a duplicate or a gap before */
     uint64_t delay_ns;
@@ -60,8 +60,8 @@ void mr_ack_init(struct mr_ack *a, uint32_t seq, uint64_t delay_ns, unsigned eve
 void mr_ack_arrived(struct mr_ack *a, uint32_t seq, uint32_t expected, bool lossy, uint64_t now_ns);
 
 /*
- * The peer may have grant packets in flight from now on, with an ACK for every so many (0 counts as 1). A grant of more
- * than twice the known one is sent at once; any other goes with the next ACK.
+ * The peer may have `flight` packets in flight from now on, with an ACK for every so many (0 counts as 1). A limit of
+ * more than twice the known one is sent at once; any other goes with the next ACK.
  */
 void mr_ack_set_flight(struct mr_ack *a, unsigned every, unsigned flight, uint64_t now_ns);
 /* The next packet of a lossy link is answered at once. */

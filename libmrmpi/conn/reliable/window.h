@@ -74,7 +74,7 @@ void mr_window_start(struct mr_window *w, uint32_t seq);
  * links and there are many peers, so there are only the requested places.
  */
 int mr_window_reserve(struct mr_window *w, unsigned links);
-/* The peer grants so many packets in flight; less than 1 counts as 1, which serves as a probe of a full receiver. */
+/* The peer allows so many packets in flight; less than 1 counts as 1, which serves as a probe of a full receiver. */
 void mr_window_set_limit(struct mr_window *w, unsigned limit);
 
 static inline unsigned mr_window_waiting(const struct mr_window *w)

@@ -25,12 +25,12 @@
 #define MR_AHEAD_WIRE     64u    /* bytes of a packet besides its payload: headers and checksums */
 #define MR_AHEAD_DEPTH_US 200u   /* of a full bucket, at its rate, */
 #define MR_AHEAD_LEAST    16384u /* in bytes at least */
-#define MR_AHEAD_LOOK     8u     /* while the bucket is empty one message in so many reads the clock, */
+#define MR_AHEAD_POLL     8u     /* while the bucket is empty one message in so many reads the clock, */
 #define MR_AHEAD_LONG     2048u  /* and each of at least so many bytes */
 
 struct mr_ahead {
     struct mr_bucket bucket; /* of bytes, or of nanoseconds of an adapter */
-    unsigned looks;
+    unsigned polls;
     bool empty;
 };
 
@@ -47,10 +47,10 @@ void mr_ahead_set(struct mr_ahead *a, uint64_t rate, uint64_t now_ns);
 /* Of an empty bucket: adds the rate's bytes so far. True: messages may go ahead again. */
 bool mr_ahead_fill(struct mr_ahead *a, uint64_t now_ns);
 
-/* The bucket is empty, and it is not the turn of this message to look at the clock. */
+/* The bucket is empty, and it is not the turn of this message to read the clock. */
 static inline bool mr_ahead_waits(struct mr_ahead *a, size_t len)
 {
-    return len < MR_AHEAD_LONG && a->looks++ % MR_AHEAD_LOOK != 0;
+    return len < MR_AHEAD_LONG && a->polls++ % MR_AHEAD_POLL != 0;
 }
 
 /* A message of len bytes goes ahead. */
@@ -61,7 +61,7 @@ static inline void mr_ahead_take(struct mr_ahead *a, size_t len)
     mr_bucket_take(&a->bucket, len + MR_AHEAD_WIRE);
     if (a->bucket.left <= 0) {
         a->empty = true;
-        a->looks = 0;
+        a->polls = 0;
     }
 }
 
@@ -73,7 +73,7 @@ static inline void mr_ahead_handle(struct mr_ahead *a, unsigned message_ns)
     mr_bucket_take(&a->bucket, message_ns);
     if (a->bucket.left <= 0 && !a->empty) {
         a->empty = true;
-        a->looks = 0;
+        a->polls = 0;
     }
 }
 

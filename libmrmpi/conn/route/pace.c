@@ -76,7 +76,7 @@ bool mr_pace_report(struct mr_pace_report *r, struct mr_pace *p, unsigned n, uin
 
     for (unsigned i = 0; i < n; i++)
         waited |= p[i].waited || p[i].held;
-    if (passed < MR_PACE_LOOK_NS && (!waited || r->told == MR_PACE_ALL))
+    if (passed < MR_PACE_INTERVAL_NS && (!waited || r->told == MR_PACE_ALL))
         return false;
     kb = waited ? MR_PACE_ALL : measured_rate(p, n, passed);
     for (unsigned i = 0; i < n; i++) {

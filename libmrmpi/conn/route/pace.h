@@ -17,11 +17,11 @@
 
 #include "libmrmpi/conn/route/bucket.h"
 
-#define MR_PACE_PIECE   4096u      /* bytes read at a time */
-#define MR_PACE_LONG    16384u     /* while there is no limit, but one may come: each costs the adapter something */
-#define MR_PACE_DEPTH   4096       /* of a full bucket, in bytes */
-#define MR_PACE_LOOK_NS 3000000ull /* reads are counted in such intervals */
-#define MR_PACE_ALL     UINT32_MAX
+#define MR_PACE_PIECE       4096u      /* bytes read at a time */
+#define MR_PACE_LONG        16384u     /* while there is no limit, but one may come: each costs the adapter something */
+#define MR_PACE_DEPTH       4096       /* of a full bucket, in bytes */
+#define MR_PACE_INTERVAL_NS 3000000ull /* reads are counted in such intervals */
+#define MR_PACE_ALL         UINT32_MAX
 /*
  * Packets at a pace are short, and their bucket holds less than one of them: of several senders without knowledge of
  * each other, one packet each meets in front of the bus, not a message each. The bucket compensates for a sender that

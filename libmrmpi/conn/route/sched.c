@@ -103,7 +103,7 @@ static unsigned find_soonest(const struct mr_sched *s, const struct mr_load *loa
 /*
  * A program that sends less than one port takes stays with that port: few completion queues give many completions at a
  * time, and a slow port is not asked while a fast one is idle. Of its subchannels (paths, lanes) each has its turn. For
- * a quantum nobody else is looked for.
+ * a quantum no other subchannel is sought.
  */
 static unsigned take_soonest(const struct mr_sched *s, const struct mr_load *load, unsigned n, uint32_t excluded,
                              uint64_t len)

@@ -114,13 +114,13 @@ enum mr_err mr_pieces_cut(const struct mr_type *t, size_t count, size_t most, si
 
 static bool piece_span(const struct mr_rma_piece *p, int64_t *first, int64_t *last)
 {
-    int64_t way, end;
+    int64_t span, end;
 
-    if (!p->count || !p->elem || __builtin_mul_overflow(p->stride, (int64_t)p->count - 1, &way) ||
-        __builtin_add_overflow(p->at, way, &end))
+    if (!p->count || !p->elem || __builtin_mul_overflow(p->stride, (int64_t)p->count - 1, &span) ||
+        __builtin_add_overflow(p->at, span, &end))
         return false;
-    *first = way < 0 ? end : p->at;
-    return !__builtin_add_overflow(way < 0 ? p->at : end, (int64_t)p->elem, last);
+    *first = span < 0 ? end : p->at;
+    return !__builtin_add_overflow(span < 0 ? p->at : end, (int64_t)p->elem, last);
 }
 
 bool mr_pieces_span(const struct mr_rma_piece *piece, unsigned num, size_t bytes, int64_t *lo, int64_t *hi)

@@ -20,7 +20,7 @@ static bool can_do_atomics(const struct mr_sub *sub, const struct mr_remote *rem
            p->address->rail[sub->remote_rail].reads;
 }
 
-/* The generation is part of the way: atomics over the next connection are not ordered behind those of this one. */
+/* The generation is part of the number: atomics over the next connection are not ordered behind those of this one. */
 static uint32_t sub_and_generation(const struct mr_sub *sub)
 {
     return (uint32_t)(sub - sub->peer->sub + 1) << 8 | sub->generation;
@@ -30,7 +30,7 @@ static uint32_t sub_and_generation(const struct mr_sub *sub)
  * NULL: no subchannel leads there now, or not the required one. A subchannel whose rails are out of use is the last
  * choice.
  */
-static struct mr_sub *find_way(struct mr_peer *p, const struct mr_remote *remote, uint32_t wanted)
+static struct mr_sub *find_connection(struct mr_peer *p, const struct mr_remote *remote, uint32_t wanted)
 {
     struct mr_sub *rests = NULL;
 
@@ -49,11 +49,11 @@ static struct mr_sub *find_way(struct mr_peer *p, const struct mr_remote *remote
 }
 
 /* An atomic without room does not wait here: its owner may want something else by then. */
-int mr_net_word(struct mr_vc *vc, const struct mr_remote *remote, struct mr_vc_atomic *w)
+int mr_net_atomic(struct mr_vc *vc, const struct mr_remote *remote, struct mr_vc_atomic *w)
 {
     struct mr_peer *p = vc->data;
     int err = mr_bulk_refuses(vc);
-    struct mr_sub *sub = !err && remote->num_keys <= MR_RAILS_MAX ? find_way(p, remote, w->way) : NULL;
+    struct mr_sub *sub = !err && remote->num_keys <= MR_RAILS_MAX ? find_connection(p, remote, w->connection) : NULL;
     struct mr_transfer shape = {.peer = p, .local = (unsigned char *)w->atomic.result, .remote = *remote};
     struct mr_stripe plan = {.len = sizeof(uint64_t)};
     struct mr_transfer *transfer;
@@ -76,7 +76,7 @@ int mr_net_word(struct mr_vc *vc, const struct mr_remote *remote, struct mr_vc_a
         free(transfer);
         return err;
     }
-    w->way = sub_and_generation(sub);
+    w->connection = sub_and_generation(sub);
     mr_bulk_list(transfer);
     return 0;
 }

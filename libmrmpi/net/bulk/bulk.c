@@ -134,7 +134,7 @@ static bool stay_if_idle(struct mr_peer *p)
 }
 
 /* Something else may have come over another rail since. */
-static void look_there(const struct mr_stripe_op *s)
+static void poll_there_first(const struct mr_stripe_op *s)
 {
     if (s->sub)
         mr_verbs_poll_first(s->sub->rail);
@@ -288,7 +288,7 @@ static int begin_transfer(struct mr_peer *p, const struct job *j)
     if (!n)
         mr_stripe_assign(&transfer->stripe[0]);
     if (lone)
-        look_there(&transfer->stripe[0]);
+        poll_there_first(&transfer->stripe[0]);
     return 0;
 
 free_transfer:
@@ -322,7 +322,7 @@ void mr_bulk_begin_list(struct mr_transfer *transfer)
     mr_stripe_queue_on(s, s->sub);
     mr_stripe_start(s, 0);
     if (lone)
-        look_there(s);
+        poll_there_first(s);
 }
 
 /* Nothing is posted yet: the receiver clears each batch. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Large messages between hosts: memory advertised to a peer, RDMA writes into it and reads from it, in stripes over the
- * subchannels with RDMA, or datagrams straight into the program's memory. The channel (net/) calls these functions with
+ * subchannels with RDMA, or datagrams directly into the program's memory. The channel (net/) calls these functions with
  * the library's lock held. Completions go up through mr_vc_up (put_sent, read_done, put_landed).
  */
 #ifndef MRMPI_BULK_H

@@ -20,14 +20,14 @@ static void post_list(struct mr_bulk_writer *w)
     mr_bulk_begin_list(transfer);
 }
 
-/* Looked at for each list: all of it may change while a job runs. */
+/* Checked for each list: all of it may change while a job runs. */
 static bool may_write(const struct mr_peer *p)
 {
     return !p->error && p->rdma && !p->tracked && !(mr_peers.rules.num && !mr_steer_by_rdma(p, MR_WLIST_MOST)) &&
            !(mr_peers.rationed && !mr_budget_rdma((struct mr_peer *)p));
 }
 
-/* It is posted by the next look at the network at the latest. */
+/* It is posted by the next poll of the network at the latest. */
 static __attribute__((noinline)) void collect_writer(struct mr_bulk_writer *w)
 {
     struct mr_bulk_peer *b = mr_bulk_of(w->peer);

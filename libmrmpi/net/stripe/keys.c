@@ -190,7 +190,7 @@ static bool is_given_up(const struct mr_transfer *transfer)
     return mr_bulk_is_of_attached(transfer) && mr_renew_is_withdrawn(transfer->peer, &transfer->remote);
 }
 
-bool mr_bulk_has_no_way(const struct mr_transfer *transfer)
+bool mr_bulk_is_unreachable(const struct mr_transfer *transfer)
 {
     const struct mr_peer *p = transfer->peer;
 

@@ -12,7 +12,7 @@
 /* ---- cache.c ---- */
 /* Devices are open: limits the cache of registrations, and chooses between pinning and on-demand paging. */
 void mr_bulk_open_memory(void);
-/* A look at the network has found nothing: completions are not late any more because memory was registered. */
+/* A poll of the network has found nothing: completions are not late any more because memory was registered. */
 void mr_bulk_caught_up(void);
 
 /* ---- keys.c ---- */
@@ -40,7 +40,7 @@ bool mr_bulk_is_of_attached(const struct mr_transfer *transfer);
 /* Subchannels, by their place among the peer's present ones, without a key for the transfer's memory here or there. */
 uint32_t mr_bulk_lacking(const struct mr_transfer *transfer);
 /* Only such ones are left, and no other device can be told. */
-bool mr_bulk_has_no_way(const struct mr_transfer *transfer);
+bool mr_bulk_is_unreachable(const struct mr_transfer *transfer);
 /*
  * True if both sides should copy the message, packet by packet and at the same time. Registration takes one side after
  * the other and one device after the other, perhaps for this time only: the message is short, and its memory has not

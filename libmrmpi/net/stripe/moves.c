@@ -323,7 +323,7 @@ bool mr_stripes_resume(struct mr_peer *p)
     p->needed = false;
     while ((s = unassigned)) {
         unassigned = s->next;
-        if (mr_bulk_has_no_way(s->transfer))
+        if (mr_bulk_is_unreachable(s->transfer))
             mr_stripe_finish(s, mr_bulk_is_of_attached(s->transfer) ? -EACCES : -ENOKEY);
         else
             mr_stripe_assign(s);

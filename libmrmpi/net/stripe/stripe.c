@@ -167,17 +167,17 @@ static void count_part(struct mr_stripe_op *s, struct mr_rail *rail, uint64_t le
 static int post_atomic(struct mr_stripe_op *s, struct mr_link *l)
 {
     const struct mr_transfer *transfer = s->transfer;
-    const struct mr_link_atomic word = {.atomic = transfer->atomic,
-                                        .raddr = transfer->remote.addr,
-                                        .rkey = mr_bulk_key(transfer, s->sub->remote_rail),
-                                        .lkey = transfer->reg ? mr_memory_lkey(&transfer->reg->memory, l->rail) : 0};
-    int err = l->ops->atomic(l, &word, &s->tx);
+    const struct mr_link_atomic on_link = {.atomic = transfer->atomic,
+                                           .raddr = transfer->remote.addr,
+                                           .rkey = mr_bulk_key(transfer, s->sub->remote_rail),
+                                           .lkey = transfer->reg ? mr_memory_lkey(&transfer->reg->memory, l->rail) : 0};
+    int err = l->ops->atomic(l, &on_link, &s->tx);
 
     if (err == -EAGAIN)
         return err;
     s->state = MR_STRIPE_POSTED;
     s->left = 0;
-    if (err) /* the change may be with the adapter, though the look is not */
+    if (err) /* the change may be with the adapter, though the read is not */
         mr_sub_break(s->sub);
     return 0;
 }

@@ -126,7 +126,7 @@ struct mr_transfer {
     struct mr_remote remote;
     void *cookie;
     struct mr_vc_move *move;        /* a window's: the peer is not told; NULL: a message, or */
-    const struct mr_atomic *atomic; /* of a move: one word is changed, once, over its subchannel only */
+    const struct mr_atomic *atomic; /* of a move: an atomic operation, once, over its subchannel only */
     struct mr_wlist *list;          /* short writes to a window (wlist.h) */
     struct mr_track *track;         /* track.h; NULL: the adapter's completions confirm the landing */
     uint32_t size;                  /* bytes of each datagram; 0: by RDMA. With datagrams there are no stripes, but */

@@ -48,7 +48,7 @@ int mr_wlist_begin(struct mr_bulk_writer *w)
     w->filling = transfer;
     w->base.open++;
     w->base.left = MR_WLIST_WRITES;
-    w->base.last = list->write - 1; /* not looked at, since no write ends at end */
+    w->base.last = list->write - 1; /* not checked, since no write ends at end */
     w->base.end = UINT64_MAX;
     w->base.to = list->data;
     return 0;

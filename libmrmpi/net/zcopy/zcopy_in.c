@@ -16,9 +16,9 @@
  * shorter than HEAD_SIZE, or over more subchannels than HEAD_PARTS, arrive as fast as receives are posted: then the
  * whole batch is posted first.
  */
-#define HEAD       16
-#define HEAD_SIZE  2048
-#define HEAD_PARTS 2
+#define FIRST       16
+#define FIRST_SIZE  2048
+#define FIRST_PARTS 2
 
 /* Late datagrams are waited for as long as mr_track_hold() says, or so many times the mean time between two. */
 #define GAPS        8
@@ -269,7 +269,7 @@ static void post_remaining(struct mr_dgram_recv *recv)
         for (struct mr_dgram_batch *batch = recv->batches; batch; batch = batch->next) {
             uint32_t bit = 1u << mr_sub_place(batch->sub);
 
-            if (!(more & bit) && post_places(batch, HEAD))
+            if (!(more & bit) && post_places(batch, FIRST))
                 more |= bit;
         }
     } while (more);
@@ -344,7 +344,7 @@ static bool clear_batch(struct mr_dgram_recv *recv, struct mr_sub *sub, struct m
     msg.clear.turn = ++q->turn;
     q->owner = batch;
     batch->begun_ns = mr_clock_ns();
-    post_places(batch, recv->size < HEAD_SIZE || recv->parts > HEAD_PARTS ? batch->num : HEAD);
+    post_places(batch, recv->size < FIRST_SIZE || recv->parts > FIRST_PARTS ? batch->num : FIRST);
     if (!batch->stopped)
         send_clear(batch, &msg.clear);
     return true;

@@ -25,21 +25,21 @@ static struct mr_batch_plan plan(const struct mr_batch_size *all, uint64_t from,
                                  uint64_t whole)
 {
     uint64_t most = least_bytes(in_gap(rate_mbps), hidden(all, rate_mbps)) & ~(uint64_t)(MR_BATCH_GRAIN - 1);
-    uint64_t prefix = least_bytes(most, all->last), end = from + len, tail_from;
+    uint64_t prefix = least_bytes(most, all->last), end = from + len, bounce_from;
     bool last = end == all->bytes && len == all->last;
     struct mr_batch_plan p = {0};
 
     if (!most || most < whole || all->last < MR_BATCH_WHOLE * whole || (!last && end > all->bytes - all->last))
         return p;
-    tail_from = all->bytes - prefix - least_bytes(most, all->bytes - prefix); /* of the bytes read */
+    bounce_from = all->bytes - prefix - least_bytes(most, all->bytes - prefix); /* of the bytes read */
     if (last) {
         p.prefix = (uint32_t)prefix;
         end -= prefix;
     }
-    if (end > tail_from)
-        p.tail = (uint32_t)least_bytes(end - tail_from, len - p.prefix);
-    if (p.tail < MR_BATCH_GRAIN || p.tail < whole)
-        p.tail = 0;
+    if (end > bounce_from)
+        p.bounce = (uint32_t)least_bytes(end - bounce_from, len - p.prefix);
+    if (p.bounce < MR_BATCH_GRAIN || p.bounce < whole)
+        p.bounce = 0;
     return p;
 }
 

@@ -39,7 +39,7 @@ struct mr_batch {
 };
 
 struct mr_batch_plan {
-    uint32_t prefix, tail;
+    uint32_t prefix, bounce;
 };
 
 /*

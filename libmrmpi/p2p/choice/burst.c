@@ -20,7 +20,7 @@ static uint32_t count_buffer_use(struct mr_burst_buffers *b, const void *buf, si
     if (b->of[*at].page != page) {
         b->of[*at].page = page;
         b->of[*at].bytes = 0;
-        b->of[*at].memory = MR_BURST_PLAIN;
+        b->of[*at].memory = MR_BURST_UNREGISTERED;
     }
     before = b->of[*at].bytes;
     b->of[*at].bytes = len > UINT32_MAX - before ? UINT32_MAX : before + (uint32_t)len;
@@ -67,7 +67,7 @@ static bool is_time(struct mr_burst *owner, struct mr_burst_buffers *b)
 static bool is_still_registered(const struct mr_burst *owner, struct mr_burst_buffers *b, unsigned at, const void *buf,
                                 size_t len)
 {
-    if (b->of[at].memory == MR_BURST_PLAIN)
+    if (b->of[at].memory == MR_BURST_UNREGISTERED)
         return false;
     if (owner->is_registered(buf, len)) {
         b->of[at].memory = MR_BURST_SEEN;
@@ -75,7 +75,7 @@ static bool is_still_registered(const struct mr_burst *owner, struct mr_burst_bu
     }
     if (b->of[at].memory == MR_BURST_SEEN && !owner->is_registered(buf, 1)) /* otherwise it has only grown */
         b->of[at].bytes = (uint32_t)len;
-    b->of[at].memory = MR_BURST_PLAIN;
+    b->of[at].memory = MR_BURST_UNREGISTERED;
     return false;
 }
 
@@ -203,7 +203,7 @@ enum mr_send_protocol mr_burst_join(struct mr_burst *b, const void *buf, size_t 
     eagerly = is == UNKNOWN ? MR_BURST_COPY : is_deep(b) ? MR_BURST_ZSEND : MR_BURST_ANSWER;
     if (!can_offer || !has_had(b, MR_BURST_BYTES))
         return eagerly;
-    sample(b, buf, len); /* before the first look there are all of them */
+    sample(b, buf, len); /* before the first check there are all of them */
     if (is == NEW)
         mr_trial_spoil(&b->trials);
     if (mr_trial_sent(&b->trials, len, b->most > b->most_before ? b->most : b->most_before, b->begins))

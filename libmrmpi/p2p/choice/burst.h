@@ -43,7 +43,7 @@
 #define MR_BURST_COPY_MBPS   12500u   /* rate of these copies */
 #define MR_BURST_PACE_NS     1000000u /* interval of registrations, for each device, */
 #define MR_BURST_FAST_NS     100000u  /* and once their gain is known */
-#define MR_BURST_SKIP        16u      /* messages between two looks at the clock whether it is time, */
+#define MR_BURST_SKIP        16u      /* messages between two readings of the clock whether it is time, */
 #define MR_BURST_SOON_NS     20000u   /* or fewer if registration is due that soon */
 #define MR_BURST_SAMPLES     8u       /* timed copies, */
 #define MR_BURST_SAMPLE      (16u << 10) /* of at most this number of bytes */
@@ -51,9 +51,9 @@
 
 /* The assumed state of a buffer. */
 enum mr_burst_memory {
-    MR_BURST_PLAIN,  /* not registered */
-    MR_BURST_WISHED, /* registration was wanted, */
-    MR_BURST_SEEN,   /* and existed at the last use */
+    MR_BURST_UNREGISTERED, /* not registered */
+    MR_BURST_WISHED,       /* registration was wanted, */
+    MR_BURST_SEEN,         /* and existed at the last use */
 };
 
 struct mr_burst_buffers {
@@ -82,7 +82,7 @@ struct mr_burst {
     struct mr_trials trials; /* eagerly, or read */
     bool begins;             /* no message of this burst has counted there yet */
     bool exchanges;          /* messages came in the other direction, too, before the last check */
-    bool many;               /* half of the messages had registered buffers at the last look */
+    bool many;               /* half of the messages had registered buffers at the last check */
     unsigned seen, known;    /* messages since the last check, those with a known buffer, */
     unsigned ready;          /* and those that can be read */
     unsigned arrived;        /* of others, meanwhile */

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-const char *const mr_copy_mode_names[MR_COPY_MODES + 1] = {"push", "read", "halves"};
+const char *const mr_copy_mode_names[MR_COPY_MODES + 1] = {"push", "read", "split"};
 
 static bool is_allowed(const struct mr_copy_modes *w, int mode)
 {
@@ -167,7 +167,7 @@ static void take_time(struct mr_copy_cell *cell, enum mr_copy_mode mode, uint64_
 }
 
 /* The mode in use takes half as long again as before: the others are tried at once. */
-static void look_again(struct mr_copy_cell *cell, enum mr_copy_mode mode)
+static void try_modes_again(struct mr_copy_cell *cell, enum mr_copy_mode mode)
 {
     uint32_t now = mr_copy_mode_cost(cell, mode);
 
@@ -205,7 +205,7 @@ void mr_copy_mode_ended(struct mr_copy_modes *w, const struct mr_copy_choice *c,
         return;
     take_time(cell, c->mode, w->sum_ns * 1000 / w->sum_len);
     w->sum_ns = w->sum_len = 0;
-    look_again(cell, c->mode);
+    try_modes_again(cell, c->mode);
 }
 
 void mr_copy_mode_refuse(struct mr_copy_modes *w, enum mr_copy_mode mode)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Copy modes: ways to move the bytes of a large message from one rank of a node to another.
+ * Copy modes: means to move the bytes of a large message from one rank of a node to another.
  *
  * The fastest mode depends on the machine (shared caches, copies by the kernel), on the length, and on other work of
  * the two cores: a core that sends and receives at the same time copies twice as much if both ranks copy each byte.

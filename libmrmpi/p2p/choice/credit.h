@@ -5,13 +5,13 @@
  *
  * An eager message costs its payload and MR_CREDIT_EACH. Both sides count these bytes without end: the sender the bytes
  * spent, the receiver the bytes that have met their receives. The receiver tells its count - by the note, a byte that
- * goes with every packet anyway: the count in units, its last eight bits; - by a packet of its own (a grant: the count
- * itself), when what it has not told is half the window. A pair that answers each other needs no grants. The note
- * changes only when the receiver looks at its count, some four times before a grant would be due, so that an ordinary
- * message costs each side an addition and a comparison.
+ * goes with every packet anyway: the count in units, its last eight bits; - by a packet of its own (EAGER_CREDIT: the
+ * count itself), when what it has not told is half the window. A pair that answers each other needs no such packets.
+ * The note changes only when the receiver checks its count, some four times before such a packet would be due, so that
+ * an ordinary message costs each side an addition and a comparison.
  *
  * A sender never waits for credit: without it, a message is offered (rendezvous) and its data stays where it is. So
- * ranks with different settings understand each other, and no progress depends on when a note or a grant is sent.
+ * ranks with different settings understand each other, and no progress depends on when a note or such a packet is sent.
  */
 #ifndef MRMPI_CREDIT_H
 #define MRMPI_CREDIT_H
@@ -33,9 +33,9 @@ struct mr_credit {
     uint64_t acked; /* known to be consumed, in all */
     uint8_t noted;  /* the note as last seen */
     /* as receiver */
-    uint32_t packets;  /* sent to the peer until the last look */
+    uint32_t packets;  /* sent to the peer until the last check */
     uint64_t consumed; /* in all */
-    uint64_t look_at;  /* the count of the next check */
+    uint64_t check_at; /* the count of the next check */
     uint64_t noting;   /* of consumed, as sent by the note since the last check */
     uint64_t told;     /* of consumed, as sent to the peer */
 };
@@ -79,12 +79,12 @@ static inline bool mr_credit_noted(struct mr_credit *c, uint8_t note)
 static inline bool mr_credit_consume(struct mr_credit *c, size_t len)
 {
     c->consumed += len + MR_CREDIT_EACH;
-    return c->consumed >= c->look_at;
+    return c->consumed >= c->check_at;
 }
 
 /*
- * Gives the note for the packets to come; packets: how many have been sent to the peer. True: a grant is due. If it has
- * been sent, mr_credit_told.
+ * Gives the note for the packets to come; packets: how many have been sent to the peer. True: a packet of credit is
+ * due. If it has been sent, mr_credit_told.
  */
 static inline bool mr_credit_check(struct mr_credit *c, uint32_t packets, size_t window, uint8_t *note)
 {
@@ -100,7 +100,7 @@ static inline bool mr_credit_check(struct mr_credit *c, uint32_t packets, size_t
     *note = (uint8_t)units;
     c->noting = units * MR_CREDIT_UNIT;
     c->packets = packets;
-    c->look_at = c->consumed + patience / 4;
+    c->check_at = c->consumed + patience / 4;
     return c->consumed - c->told >= patience;
 }
 

@@ -46,7 +46,7 @@ struct mr_trials {
     struct mr_trial_class *now; /* NULL: no message yet */
     bool second;                /* the protocol in use */
     bool settled;               /* being timed */
-    bool refused;               /* the peer did not go along, or time went elsewhere, since the last look */
+    bool refused;               /* the peer did not go along, or time went elsewhere, since the last check */
     unsigned samples;           /* of the present trial */
     uint32_t mean;              /* of lengths */
     uint64_t most;              /* under way at a time */

@@ -19,14 +19,14 @@
 #include "libmrmpi/channel/channel.h"
 #include "libmrmpi/launch/launch.h"
 
-/* With more ranks than cores: idle looks before the first yield, and yields before sleeping. */
+/* With more ranks than cores: idle polls before the first yield, and yields before sleeping. */
 #define CROWDED_SPINS  4
 #define CROWDED_YIELDS 4
 /* A sleeper wakes by itself after this time, at first and at most. With a network, no ring announces its packets. */
 #define SLEEP_US      1000
 #define SLEEP_MOST_US 50000
 #define SLEEP_NET_US  50
-/* The clock is read once in so many idle looks. */
+/* The clock is read once in so many idle polls. */
 #define CLOCK_EVERY 64
 /*
  * Idle polls before the first that pauses: an answer may come meanwhile, and a pause is a tenth of its time, or more.
@@ -36,7 +36,7 @@
 #define TEST_POLLS     8
 #define SPIN_SHIFT_MAX 8
 /* A yield of at most this time has found no other user of the core. */
-#define LENT_NS 20000
+#define YIELDED_NS 20000
 /*
  * A yield of this time has found a computing program, which will be there next time, too. Yields do not help against
  * it: some kernels take a time slice of ours for each, or yield to none but the threads of our session.
@@ -54,9 +54,9 @@
 struct idle {
     unsigned rounds;
     uint64_t since_ns;
-    bool spun;  /* long enough: yield from now on */
-    bool lent;  /* another program used the yielded core */
-    bool dozes; /* peers ring */
+    bool spun;         /* long enough: yield from now on */
+    bool yielded_long; /* another program used the yielded core */
+    bool dozes;        /* peers ring */
     uint32_t sleep_us;
 };
 
@@ -93,7 +93,7 @@ static __attribute__((noinline)) int poll_pending(const struct polls *polls)
 }
 
 /* Mostly nothing is pending: then it is known with two loads for each. */
-static inline int look_at(const struct polls *polls)
+static inline int poll_all(const struct polls *polls)
 {
     _Static_assert(POLLS == 4, "all of them");
     const struct poll *of = polls->of;
@@ -107,7 +107,7 @@ unsigned mr_progress_polls;
 
 int mr_progress_aside(void)
 {
-    int n = mr_vc_poll() + look_at(&all.always);
+    int n = mr_vc_poll() + poll_all(&all.always);
 
     mr_progress_polls++;
     mr_lock_news += n > 0;
@@ -118,8 +118,8 @@ int mr_progress(void)
 {
     int n = mr_vc_poll();
 
-    n += look_at(&all.always);
-    n += look_at(&all.in_mpi);
+    n += poll_all(&all.always);
+    n += poll_all(&all.in_mpi);
     mr_progress_polls++;
     mr_lock_news += n > 0;
     return n;
@@ -133,7 +133,7 @@ bool mr_progress_try(bool (*done)(void *arg), void *arg)
 {
     int n = 1;
 
-    for (int looks = 0; n && looks < TEST_POLLS; looks++) {
+    for (int polls = 0; n && polls < TEST_POLLS; polls++) {
         if (done(arg))
             return true;
         n = mr_progress();
@@ -212,14 +212,14 @@ static void idle_crowded(struct idle *idle, bool (*done)(void *arg), void *arg)
 }
 
 /* Another program ran on our core meanwhile if it took long. */
-static void lend_core(struct idle *idle, uint64_t before)
+static void yield_timed(struct idle *idle, uint64_t before)
 {
     uint64_t now, took;
 
     sched_yield();
     now = mr_clock_ns();
     took = now - before;
-    idle->lent |= took > LENT_NS;
+    idle->yielded_long |= took > YIELDED_NS;
     if (took > SLICE_NS)
         all.wanted_ns = now + WANTED_NS;
 }
@@ -248,7 +248,7 @@ static void sleep_or_nap(struct idle *idle, uint64_t now, bool (*done)(void *arg
     if (mr_shm_sleep(longer(idle->sleep_us), done, arg))
         idle->sleep_us = longer(idle->sleep_us);
     else
-        lend_core(idle, now);
+        yield_timed(idle, now);
 }
 
 static __attribute__((noinline)) void yield_or_sleep(struct idle *idle, bool (*done)(void *arg), void *arg)
@@ -260,7 +260,7 @@ static __attribute__((noinline)) void yield_or_sleep(struct idle *idle, bool (*d
     if (shall_sleep(idle, now))
         sleep_or_nap(idle, now, done, arg);
     else
-        lend_core(idle, now);
+        yield_timed(idle, now);
 }
 
 static uint64_t spin_ns(uint64_t now)
@@ -300,7 +300,7 @@ static inline void idle_over(struct idle *idle)
 {
     if (!idle->rounds)
         return;
-    if (!idle->lent)
+    if (!idle->yielded_long)
         all.spin_shift = 0;
     else if (all.spin_shift < SPIN_SHIFT_MAX)
         all.spin_shift += 2;
@@ -349,11 +349,11 @@ void mr_progress_until(bool (*done)(void *arg), void *arg)
     idle_end(&idle);
 }
 
-void mr_progress_wait(const volatile bool *complete, bool looked)
+void mr_progress_wait(const volatile bool *complete, bool polled)
 {
     struct idle idle = {0};
 
-    if (looked)
+    if (polled)
         idle_round(&idle, NULL, NULL);
     while (!*complete) {
         if (mr_lock_yield((struct mr_lock_wish){.complete = complete}))

@@ -25,9 +25,9 @@ void mr_flow_check(struct mr_vc *vc)
     if (!mr_credit_check(c, mr_vc_packets(vc), mr_pt2pt.window, &vc->note))
         return;
     if (mr_vc_send(vc, &credit, NULL, 0))
-        return; /* said at the next look, unless the peer is lost */
+        return; /* said at the next check, unless the peer is lost */
     mr_credit_told(c);
-    mr_stat_add(MR_STAT_GRANTS_SENT, 1);
+    mr_stat_add(MR_STAT_CREDITS_SENT, 1);
 }
 
 static void damaged(struct mr_vc *vc)

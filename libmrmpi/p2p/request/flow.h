@@ -48,7 +48,7 @@ static inline void mr_flow_consume(struct mr_vc *vc, size_t len)
         mr_flow_check(vc);
 }
 
-/* Handles a packet's note, if new, and grant. */
+/* Handles a packet's note, if new, and credit. */
 void mr_flow_new_note(struct mr_vc *vc, uint8_t note);
 void mr_flow_credited(struct mr_vc *vc, uint64_t consumed);
 static inline void mr_flow_note(struct mr_vc *vc, uint8_t note)

@@ -31,9 +31,9 @@ static struct mr_message *message_with_room(size_t len)
 
 static void return_buffers(struct mr_message *m)
 {
-    for (struct mr_lent *lent; (lent = m->lent);) {
-        m->lent = lent->next;
-        mr_lent_return(lent);
+    for (struct mr_retained *retained; (retained = m->retained);) {
+        m->retained = retained->next;
+        mr_retained_return(retained);
     }
 }
 
@@ -41,7 +41,7 @@ void mr_message_free(struct mr_message *m)
 {
     if (m == mr_message_no_proc)
         return;
-    if (unlikely(m->lent != NULL))
+    if (unlikely(m->retained != NULL))
         return_buffers(m);
     if (m->room > MR_MESSAGE_SMALL || mr_pt2pt.num_free_messages >= POOL_MESSAGES_MAX) {
         free(m);
@@ -81,8 +81,8 @@ struct mr_message *mr_message_new(struct mr_vc *vc, const struct mr_hdr *hdr, si
     m->req = NULL;
     m->hdr = *hdr;
     m->len = 0;
-    m->lent = NULL;
-    m->lent_len = 0;
+    m->retained = NULL;
+    m->retained_len = 0;
     return m;
 }
 
@@ -95,26 +95,27 @@ void mr_message_insert(struct mr_message *m)
         mr_shm_wake(); /* another rank may be probing for it */
 }
 
-static void add_lent(struct mr_message *m, struct mr_lent *lent, const void *payload, size_t len)
+static void add_retained(struct mr_message *m, struct mr_retained *retained, const void *payload, size_t len)
 {
-    lent->payload = payload;
-    lent->len = (uint32_t)len;
-    lent->next = NULL;
-    if (m->lent)
-        m->lent_last->next = lent;
+    retained->payload = payload;
+    retained->len = (uint32_t)len;
+    retained->next = NULL;
+    if (m->retained)
+        m->retained_last->next = retained;
     else
-        m->lent = lent;
-    m->lent_last = lent;
-    m->lent_len += len;
+        m->retained = retained;
+    m->retained_last = retained;
+    m->retained_len += len;
     m->len += len;
 }
 
 void mr_message_add(struct mr_message *m, const void *payload, size_t len)
 {
-    struct mr_lent *lent = m->lent_len == m->len ? mr_lent_take(payload, len, MR_LENT_UNTIL_RECEIVED) : NULL;
+    struct mr_retained *retained =
+        m->retained_len == m->len ? mr_retained_take(payload, len, MR_RETAINED_UNTIL_RECEIVED) : NULL;
 
-    if (lent) {
-        add_lent(m, lent, payload, len);
+    if (retained) {
+        add_retained(m, retained, payload, len);
         return;
     }
     memcpy(m->own + m->len, payload, len);
@@ -123,11 +124,11 @@ void mr_message_add(struct mr_message *m, const void *payload, size_t len)
 
 void mr_message_keep(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len)
 {
-    struct mr_lent *lent = mr_lent_take(payload, len, MR_LENT_UNTIL_RECEIVED);
-    struct mr_message *m = mr_message_new(vc, hdr, lent ? 0 : len);
+    struct mr_retained *retained = mr_retained_take(payload, len, MR_RETAINED_UNTIL_RECEIVED);
+    struct mr_message *m = mr_message_new(vc, hdr, retained ? 0 : len);
 
-    if (lent) {
-        add_lent(m, lent, payload, len);
+    if (retained) {
+        add_retained(m, retained, payload, len);
     } else if (len) {
         memcpy(m->own, payload, len);
         m->len = len;

@@ -6,7 +6,7 @@
 #ifndef MRMPI_REQUEST_MESSAGE_H
 #define MRMPI_REQUEST_MESSAGE_H
 
-#include "libmrmpi/base/lent.h"
+#include "libmrmpi/base/retained.h"
 #include "libmrmpi/p2p/p2p.h"
 #include "libmrmpi/channel/channel.h"
 
@@ -15,7 +15,7 @@
 /*
  * An unexpected message: an EAGER or RTS packet without a posted receive. Or a message of several packets while it
  * comes (parts.c): then len is the received length, and req the receive of its buffer, or NULL: kept. Kept data stays
- * in its receive buffers while these are lent; from the first buffer not lent, it is in own, at its place.
+ * in its receive buffers while these are retained; from the first buffer not retained, it is in own, at its place.
  */
 struct mr_message {
     struct mr_match_quad match;
@@ -24,8 +24,8 @@ struct mr_message {
     struct mr_request *req;
     struct mr_hdr hdr;
     size_t len, room;
-    struct mr_lent *lent, *lent_last;
-    size_t lent_len; /* bytes in them */
+    struct mr_retained *retained, *retained_last;
+    size_t retained_len; /* bytes in them */
     uint8_t own[];
 };
 

@@ -22,8 +22,8 @@
  *   (rtr.c)
  * - copy: S RTS; R GO; S DATA..., R CREDIT now and then; for data that is not in one piece, when the kernel refuses
  *   single copy, and for short messages to a receiver that keeps enough of this sender's already
- * A receiver tells by a byte of every packet, and by GRANT when it has nothing else to send, how many bytes of eager
- * messages have met their receives (credit.h).
+ * A receiver tells by a byte of every packet, and by EAGER_CREDIT when it has nothing else to send, how many bytes of
+ * eager messages have met their receives (credit.h).
  *
  * A send that waits for the receiver (OFFERED, ACK) can be cancelled: S CANCEL; if the message is still unexpected, R
  * CANCELLED; if not, the answer to the message itself is already on its way and nothing is sent. Of eager messages, to

@@ -102,11 +102,11 @@ static inline void mr_holes_pack(void *to, size_t len, const void *holes)
 /* As mr_wait. The completing event may have come already: then nothing must be remembered between polls. */
 static inline enum mr_err mr_wait_here(struct mr_request *req)
 {
-    bool looked = !mr_threaded;
+    bool polled = !mr_threaded;
 
     while (!req->complete)
-        if (!looked || !mr_progress()) {
-            mr_progress_wait(&req->complete, looked);
+        if (!polled || !mr_progress()) {
+            mr_progress_wait(&req->complete, polled);
             break;
         }
     return req->status.error;

@@ -22,7 +22,7 @@ struct mr_bounce {
     struct mr_vc *vc;       /* the peer it is advertised to, as that region */
     struct mr_region *region;
     struct mr_remote remote;
-    uint32_t used, tails; /* bytes; copies under way in them */
+    uint32_t used, copies; /* bytes; copies under way in them */
     uint8_t *memory;
 };
 
@@ -60,9 +60,9 @@ static struct mr_bounce *idle_bounce(struct mr_vc *vc)
     struct mr_bounce *any = NULL;
 
     for (struct mr_bounce *b = mr_rndvs.bounces; b; b = b->next) {
-        if (!b->tails && b->vc == vc)
+        if (!b->copies && b->vc == vc)
             return b;
-        if (!b->tails)
+        if (!b->copies)
             any = b;
     }
     if (mr_rndvs.num_bounces < BOUNCES)
@@ -70,23 +70,23 @@ static struct mr_bounce *idle_bounce(struct mr_vc *vc)
     return any && advertise(any, vc) ? any : NULL;
 }
 
-bool mr_bounce_offer(struct mr_rndv *r, size_t tail, struct mr_remote *out)
+bool mr_bounce_offer(struct mr_rndv *r, size_t bytes, struct mr_remote *out)
 {
     struct mr_stream *s = mr_flow_of(r->vc)->stream;
     struct mr_bounce *b = s->bounce;
 
-    if (!b || tail > BOUNCE_SIZE - b->used) /* the copies of the batch before may still be on their way */
+    if (!b || bytes > BOUNCE_SIZE - b->used) /* the copies of the batch before may still be on their way */
         b = idle_bounce(r->vc);
     if (!b)
         return false;
-    memcpy(b->memory + b->used, (const char *)mr_data_at(r->req->send_buf, r->req->type) + r->total - tail, tail);
+    memcpy(b->memory + b->used, (const char *)mr_data_at(r->req->send_buf, r->req->type) + r->total - bytes, bytes);
     *out = b->remote;
     out->addr += b->used;
-    out->len = tail;
-    b->used += (uint32_t)tail;
-    b->tails++;
+    out->len = bytes;
+    b->used += (uint32_t)bytes;
+    b->copies++;
     s->bounce = r->offer.bounce = b;
-    mr_stat_add(MR_STAT_TAILS_COPIED, 1);
+    mr_stat_add(MR_STAT_BOUNCES_COPIED, 1);
     return true;
 }
 
@@ -95,7 +95,7 @@ void mr_bounce_release(struct mr_rndv *r)
     struct mr_bounce *b = r->offer.bounce;
 
     r->offer.bounce = NULL;
-    if (--b->tails)
+    if (--b->copies)
         return;
     b->used = 0;
     if (mr_flow_of(r->vc)->stream->bounce == b)

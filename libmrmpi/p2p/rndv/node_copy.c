@@ -51,7 +51,7 @@ void mr_node_copy_data(struct mr_rndv *r, const struct mr_hdr *hdr, const void *
     if ((r->state != MR_RNDV_DRAINING && r->state != MR_RNDV_SPLIT_OPEN) || hdr->len != r->done || !len ||
         r->done >= r->total || len > r->total - r->done)
         return;
-    wanted = len < r->copy.tail - r->done ? len : r->copy.tail - r->done;
+    wanted = len < r->copy.back_from - r->done ? len : r->copy.back_from - r->done;
     if (req->type->contiguous)
         mr_copy_in((char *)mr_data_at(req->recv_buf, req->type) + r->done, payload, wanted);
     else
@@ -59,7 +59,7 @@ void mr_node_copy_data(struct mr_rndv *r, const struct mr_hdr *hdr, const void *
     r->done += len;
     if (s)
         s->data_seen++;
-    if (r->done >= r->copy.tail) {
+    if (r->done >= r->copy.back_from) {
         received(r);
     } else if (r->done - r->told >= 2 * len) {
         r->told = r->done;
@@ -156,12 +156,12 @@ static bool sender_is_silent(struct mr_rndv *r)
 /* The sender has been asked to push. While it does not, read the back of the message. */
 static int copy_chunks(struct mr_rndv *r)
 {
-    size_t len = r->copy.tail - r->done < SPLIT_CHUNK ? r->copy.tail - r->done : SPLIT_CHUNK;
+    size_t len = r->copy.back_from - r->done < SPLIT_CHUNK ? r->copy.back_from - r->done : SPLIT_CHUNK;
     int err;
 
     if (!sender_is_silent(r))
         return 0;
-    err = get_range(r, r->copy.tail - len, len);
+    err = get_range(r, r->copy.back_from - len, len);
     if (err == -EPERM) {
         note_refusal();
         mr_rndv_deactivate(r);
@@ -174,8 +174,8 @@ static int copy_chunks(struct mr_rndv *r)
         get_failed(r, err);
         return 1;
     }
-    r->copy.tail -= len;
-    if (r->done >= r->copy.tail)
+    r->copy.back_from -= len;
+    if (r->done >= r->copy.back_from)
         received(r);
     return 1;
 }

@@ -60,7 +60,7 @@ static size_t prefix_before_rtr(const struct mr_rndv *r, unsigned rate)
     return prefix < RTR_PREFIX ? prefix : RTR_PREFIX;
 }
 
-unsigned mr_prefix_divide(struct mr_rndv *r, const struct mr_remote *remote, struct mr_remote *tail)
+unsigned mr_prefix_divide(struct mr_rndv *r, const struct mr_remote *remote, struct mr_remote *bounce)
 {
     struct mr_stream *s = mr_stream_of(r->vc);
     size_t whole = 0;
@@ -76,7 +76,7 @@ unsigned mr_prefix_divide(struct mr_rndv *r, const struct mr_remote *remote, str
     plan = mr_batch_begin(&s->batch, r->total, rate, whole, mr_rndvs.large_received);
     r->offer.counted = true;
     r->prefix.len = (uint32_t)plan_prefix(r, plan.prefix);
-    return plan.tail && mr_bounce_offer(r, plan.tail, tail);
+    return plan.bounce && mr_bounce_offer(r, plan.bounce, bounce);
 }
 
 int mr_prefix_send(struct mr_rndv *r)
@@ -87,7 +87,7 @@ int mr_prefix_send(struct mr_rndv *r)
     bool zsends = r->vc->zsends;
 
     mr_credit_spend(&mr_flow_of(r->vc)->credit, r->prefix.len);
-    mr_stat_add(MR_STAT_HEADS_SENT, 1);
+    mr_stat_add(MR_STAT_PREFIXES_SENT, 1);
     for (size_t len; hdr.len < r->prefix.len; hdr.len += len) {
         int err;
 

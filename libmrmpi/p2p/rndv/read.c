@@ -11,12 +11,12 @@
 #include "libmrmpi/base/copy.h"
 #include "libmrmpi/p2p/rndv/rndv.h"
 
-enum { FRONT, TAIL };
+enum { FRONT, BOUNCE };
 
 /* Over when all requested reads have ended, and the prefix is there. A channel that cannot read has lost the peer. */
 static void settle_reads(struct mr_rndv *r)
 {
-    bool reads = r->read.part[FRONT].open || r->read.part[TAIL].open;
+    bool reads = r->read.part[FRONT].open || r->read.part[BOUNCE].open;
     int err;
 
     if (reads || (r->prefix.left && !r->read.error)) {
@@ -68,7 +68,7 @@ bool mr_read_begin(struct mr_rndv *r, const struct mr_hdr *hdr, const void *payl
     src[0].len -= r->prefix.len;
     r->state = MR_RNDV_READING;
     r->read.owes_front = len == sizeof(src);
-    for (int which = FRONT; which <= TAIL; which++) {
+    for (int which = FRONT; which <= BOUNCE; which++) {
         struct mr_read *read = &r->read.part[which];
         uint64_t at = which == FRONT ? r->prefix.len : front, end = which == FRONT ? front : hdr->len;
 

@@ -530,7 +530,7 @@ static unsigned copy_mode_wanted(void)
         if (!strcmp(mr_config.shm_copy, mr_copy_mode_names[i]))
             return i + 1;
     if (strcmp(mr_config.shm_copy, "auto"))
-        mr_log(MR_LOG_WARN, "MRMPI_SHM_COPY=%s: must be auto, push, read or halves; auto it is", mr_config.shm_copy);
+        mr_log(MR_LOG_WARN, "MRMPI_SHM_COPY=%s: must be auto, push, read or split; auto it is", mr_config.shm_copy);
     return 0;
 }
 

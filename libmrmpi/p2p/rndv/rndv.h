@@ -25,7 +25,7 @@ extern MR_OWN struct mr_rndvs mr_rndvs;
 
 /* ---- bounce.c ---- */
 /* Copies the last bytes of a message; *out: where. False: there is no room. */
-bool mr_bounce_offer(struct mr_rndv *r, size_t tail, struct mr_remote *out);
+bool mr_bounce_offer(struct mr_rndv *r, size_t bounce, struct mr_remote *out);
 void mr_bounce_release(struct mr_rndv *r);
 void mr_bounce_front(struct mr_rndv *r); /* the peer has said FRONT */
 void mr_bounce_free_all(void);
@@ -39,10 +39,10 @@ void mr_read_prefix(struct mr_rndv *r, size_t at, const void *payload, size_t le
 
 /* ---- prefix.c ---- */
 /*
- * Decides the eager prefix and bounce buffer of an offered message. Returns the number of bounce buffers: then *tail is
- * its place.
+ * Decides the eager prefix and bounce buffer of an offered message. Returns the number of bounce buffers: then *bounce
+ * is its place.
  */
-unsigned mr_prefix_divide(struct mr_rndv *r, const struct mr_remote *remote, struct mr_remote *tail);
+unsigned mr_prefix_divide(struct mr_rndv *r, const struct mr_remote *remote, struct mr_remote *bounce);
 int mr_prefix_send(struct mr_rndv *r); /* 0 or negative errno as mr_vc_send */
 /* RTS with a prefix, which comes from now on. False: damaged. */
 bool mr_prefix_offered(struct mr_vc *vc, const struct mr_hdr *hdr);

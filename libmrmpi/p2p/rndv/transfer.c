@@ -220,7 +220,7 @@ void mr_rndv_ask(struct mr_rndv *r, enum mr_rndv_state state)
     r->state = state;
     r->copy.shared = state == MR_RNDV_SPLIT_OPEN;
     r->done = r->told = r->prefix.len;
-    r->copy.tail = r->total;
+    r->copy.back_from = r->total;
     if (mr_rndv_tell(r, MR_PKT_GO, r->total, NULL, 0))
         mr_rndv_finish(r, MR_ERR_PROC_FAILED);
     else if (r->total <= r->done && !r->prefix.left)

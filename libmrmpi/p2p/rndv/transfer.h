@@ -53,7 +53,7 @@ struct mr_read {
 
 /* Receiver: reads from the sender's memory (read.c). */
 struct mr_rndv_read {
-    struct mr_read part[2];      /* the front, and the tail from the sender's bounce buffer */
+    struct mr_read part[2];      /* the front, and the last bytes from the sender's bounce buffer */
     int error;                   /* of a read that has ended, while another part has not */
     bool owes_front, said_front; /* FRONT is to be sent, and was */
 };
@@ -73,7 +73,7 @@ struct mr_rndv_copy {
     bool counted;                 /* among the transfers of this node */
     bool shared;                  /* pushed and read at once: ends with FIN */
     bool left;                    /* the sender has left the rest to the receiver, and said so */
-    uint64_t tail;                /* receiver: the bytes from here to total have been read already */
+    uint64_t back_from;           /* receiver: the bytes from here to total have been read already */
     uint64_t data_seen;           /* receiver, shared: the stream's count of DATA packets when it last changed, ... */
     uint64_t silent_ns;           /* ... and since when it is silent; 0: unknown */
     struct mr_claim *claim;       /* split copy: the chunks of either side */

@@ -19,13 +19,13 @@ int mr_zsend(struct mr_request *req, struct mr_vc *vc, struct mr_hdr *hdr, const
                                     .len = req->count * req->type->size,
                                     .answers = req->protocol == MR_BURST_ANSWER && !req->zsends,
                                     .cookie = req};
-    int lent;
+    int posted;
 
     if (req->zsends == ZSENDS_MOST)
         return mr_vc_send(vc, hdr, payload, len);
-    lent = mr_net_zsend(vc, hdr, payload, len, &zsender);
-    if (lent <= 0)
-        return lent;
+    posted = mr_net_zsend(vc, hdr, payload, len, &zsender);
+    if (posted <= 0)
+        return posted;
     req->zsends++;
     return 0;
 }

@@ -33,8 +33,8 @@ struct mr_far {
     uint64_t gave;             /* result of give */
     unsigned tried;            /* taker.tries at the last post */
     uint32_t serial;           /* of the last question, */
-    uint32_t lent, given;      /* of the last loan, and of the last loan returned by the adapter */
-    bool asking, withdrawing;  /* asked the process there to lend the lock; the question is being withdrawn */
+    uint32_t delegated, given; /* of the last delegation, and of the last one returned by the adapter */
+    bool asking, withdrawing;  /* asked the process there to delegate the lock; the question is being withdrawn */
     bool answers;              /* soon, the last time */
     struct mr_far *next;       /* of those that pause, or ask */
     bool paused;
@@ -118,7 +118,7 @@ void mr_far_init(void)
     mr_progress_register(MR_PROGRESS_ALWAYS, (void *const *)&paused, try_again);
 }
 
-/* ---- words ------------------------------------------------------------------------------------------------------- */
+/* ---- atomics ----------------------------------------------------------------------------------------------------- */
 
 static void free_if_over(struct mr_far *f)
 {
@@ -183,15 +183,15 @@ static int post_take(struct mr_far *f, enum mr_taker_step step)
     f->tried = f->taker.tries;
     f->take = (struct mr_vc_atomic){.atomic = mr_taker_atomic(&f->taker, step, f->result),
                                     .move.done = take_done,
-                                    .way = f->taker.giving ? f->give.way : 0};
-    return mr_net_word(f->vc, &f->part, &f->take);
+                                    .connection = f->taker.giving ? f->give.connection : 0};
+    return mr_net_atomic(f->vc, &f->part, &f->take);
 }
 
 static int post_give(struct mr_far *f)
 {
     f->give =
         (struct mr_vc_atomic){.atomic = mr_taker_atomic(&f->taker, MR_STEP_GIVE, &f->gave), .move.done = give_done};
-    return mr_net_word(f->vc, &f->part, &f->give);
+    return mr_net_atomic(f->vc, &f->part, &f->give);
 }
 
 /* A process whose lock is lost on the way asks for it by a packet, which comes behind the clearing. */
@@ -203,7 +203,7 @@ static void clear_far(struct mr_far *f)
     if (wants)
         mr_taker_stop(&f->taker);
     mr_stat_add(MR_STAT_LOCKS_CLEARED, 1);
-    f->events->clear(f->owner, f->given); /* may have been lent again since: this loan stays */
+    f->events->clear(f->owner, f->given); /* may have been delegated again since: this delegation stays */
     if (wants)
         f->events->ask(f->owner);
 }
@@ -277,7 +277,7 @@ bool mr_far_begin(struct mr_far *f, bool alone)
     if (alone && f->answers && !f->withdrawing && !f->paused) {
         f->asking = true;
         pause_for(f, ANSWER_NS);
-        f->events->borrow(f->owner, ++f->serial);
+        f->events->ask_delegation(f->owner, ++f->serial);
         return true;
     }
     mr_taker_begin(&f->taker, alone);
@@ -296,13 +296,13 @@ void mr_far_give(struct mr_far *f)
 {
     if (!mr_far_holds(f))
         return;
-    if (f->taker.lent && !mr_taker_is_sound(&f->taker)) { /* an earlier loan is being cleared */
+    if (f->taker.delegated && !mr_taker_is_sound(&f->taker)) { /* an earlier delegation is being cleared */
         mr_taker_return(&f->taker);
         f->withdrawing = true;
-        f->events->give_back(f->owner, f->lent);
+        f->events->give_back(f->owner, f->delegated);
         return;
     }
-    f->given = f->lent;
+    f->given = f->delegated;
     mr_taker_give(&f->taker);
     advance_taker(f, false);
 }
@@ -314,26 +314,26 @@ void mr_far_cleared(struct mr_far *f)
 }
 
 /* The question has been withdrawn meanwhile: no process is to wait until the process there polls. */
-static void refuse_loan(struct mr_far *f)
+static void refuse_delegation(struct mr_far *f)
 {
     f->given = f->serial;
     mr_taker_refuse(&f->taker);
     advance_taker(f, false);
 }
 
-void mr_far_lent(struct mr_far *f, uint32_t serial)
+void mr_far_delegated(struct mr_far *f, uint32_t serial)
 {
     if (serial != f->serial)
         return;
     if (!f->asking) {
         if (f->withdrawing)
-            refuse_loan(f);
+            refuse_delegation(f);
         return;
     }
     f->asking = false;
-    f->lent = serial;
+    f->delegated = serial;
     unpause(f);
-    mr_taker_borrow(&f->taker);
+    mr_taker_delegated(&f->taker);
     f->events->held(f->owner);
 }
 

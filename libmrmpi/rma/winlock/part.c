@@ -36,8 +36,8 @@ bool mr_lock_part_try(struct mr_lock_part *part, bool alone)
     if (is_taken(part, alone))
         return leave_hint(part);
     do {
-        sharers = was == MR_LOCK_PART_LENT ? 0 : was;
-        if (alone ? sharers : sharers >= MR_LOCK_PART_LENT)
+        sharers = was == MR_LOCK_PART_DELEGATED ? 0 : was;
+        if (alone ? sharers : sharers >= MR_LOCK_PART_DELEGATED)
             return false;
     } while (!__atomic_compare_exchange_n(&part->holders, &was, alone ? MR_LOCK_PART_ALONE : sharers + 1, false,
                                           __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
@@ -56,19 +56,19 @@ void mr_lock_part_drop(struct mr_lock_part *part, bool alone)
         __atomic_fetch_sub(&part->holders, 1, __ATOMIC_RELEASE);
 }
 
-static uint64_t lent_to(uint32_t slot)
+static uint64_t delegated_to(uint32_t slot)
 {
-    return MR_LOCK_PART_LENT | (uint64_t)(slot + 1) << 32;
+    return MR_LOCK_PART_DELEGATED | (uint64_t)(slot + 1) << 32;
 }
 
-void mr_lock_part_lend(struct mr_lock_part *part, uint32_t slot)
+void mr_lock_part_delegate(struct mr_lock_part *part, uint32_t slot)
 {
-    __atomic_store_n(&part->holders, lent_to(slot), __ATOMIC_RELEASE);
+    __atomic_store_n(&part->holders, delegated_to(slot), __ATOMIC_RELEASE);
 }
 
 void mr_lock_part_take_back(struct mr_lock_part *part, uint32_t slot)
 {
-    uint64_t was = lent_to(slot);
+    uint64_t was = delegated_to(slot);
 
     __atomic_compare_exchange_n(&part->holders, &was, 0, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
 }
@@ -88,9 +88,9 @@ void mr_lock_part_clear(struct mr_lock_part *part, uint64_t owner, uint32_t slot
 enum mr_lock_part_seen mr_lock_part_read(const struct mr_lock_part *seen, uint32_t slots, uint32_t mine, uint64_t owner,
                                          bool alone)
 {
-    uint64_t sharers = seen->holders == MR_LOCK_PART_LENT ? 0 : seen->holders;
+    uint64_t sharers = seen->holders == MR_LOCK_PART_DELEGATED ? 0 : seen->holders;
 
-    if (alone ? sharers : sharers >= MR_LOCK_PART_LENT)
+    if (alone ? sharers : sharers >= MR_LOCK_PART_DELEGATED)
         return MR_LOCK_PART_TAKEN;
     if (seen->owner && seen->owner != owner)
         return MR_LOCK_PART_OWNED;

@@ -32,16 +32,16 @@
 
 /* In the form read by adapters: the slots are behind it, a byte each. Zero: free, without slots. */
 struct mr_lock_part {
-    uint64_t holders; /* the number of sharing processors, MR_LOCK_PART_ALONE, or MR_LOCK_PART_LENT and the borrower in
-                         the upper half */
+    uint64_t holders; /* the number of sharing processors, MR_LOCK_PART_ALONE, or MR_LOCK_PART_DELEGATED and the
+                         holder in the upper half */
     uint64_t owner;   /* 0: none */
     uint32_t slots;   /* given slots; 0: only processors take the lock */
     uint8_t wanted;   /* 1: a process waits; any process may write this hint */
     uint8_t unused[3];
 };
-#define MR_LOCK_PART_ALONE    0x80000000u
-#define MR_LOCK_PART_LENT     0x40000000u      /* with an upper half of 0 the lock is free: stored by the borrower */
-#define MR_LOCK_PART_BORROWER sizeof(uint32_t) /* the place of that half, as little endian */
+#define MR_LOCK_PART_ALONE     0x80000000u
+#define MR_LOCK_PART_DELEGATED 0x40000000u      /* with an upper half of 0 the lock is free: stored by the holder */
+#define MR_LOCK_PART_DELEGATE  sizeof(uint32_t) /* the place of that half, as little endian */
 
 static inline size_t mr_lock_part_bytes(size_t slots)
 {
@@ -57,10 +57,10 @@ static inline size_t mr_lock_part_slot(uint32_t slot)
 bool mr_lock_part_try(struct mr_lock_part *part, bool alone);
 void mr_lock_part_drop(struct mr_lock_part *part, bool alone);
 /*
- * An exclusive holder lends the lock to the process with that slot, whose adapter returns it: the process need not ask
- * again. And: takes the lock back, if the process has not returned it.
+ * An exclusive holder delegates the lock to the process with that slot, whose adapter returns it: the process need not
+ * ask again. And: takes the lock back, if the process has not returned it.
  */
-void mr_lock_part_lend(struct mr_lock_part *part, uint32_t slot);
+void mr_lock_part_delegate(struct mr_lock_part *part, uint32_t slot);
 void mr_lock_part_take_back(struct mr_lock_part *part, uint32_t slot);
 /* By the owner of the part: gives another slot, for which there is room. */
 uint32_t mr_lock_part_add_slot(struct mr_lock_part *part);

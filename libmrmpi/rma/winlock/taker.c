@@ -28,10 +28,10 @@ void mr_taker_begin(struct mr_taker *t, bool alone)
     t->tries = 0;
 }
 
-void mr_taker_borrow(struct mr_taker *t)
+void mr_taker_delegated(struct mr_taker *t)
 {
     t->state = MR_TAKER_HOLDS;
-    t->alone = t->lent = true;
+    t->alone = t->delegated = true;
 }
 
 void mr_taker_refuse(struct mr_taker *t)
@@ -42,14 +42,14 @@ void mr_taker_refuse(struct mr_taker *t)
 void mr_taker_return(struct mr_taker *t)
 {
     t->state = MR_TAKER_IDLE;
-    t->lent = false;
+    t->delegated = false;
 }
 
 static void give_again(struct mr_taker *t)
 {
     t->give = true;
     t->gives_alone = t->alone;
-    t->gives_lent = t->lent;
+    t->gives_delegated = t->delegated;
 }
 
 void mr_taker_give(struct mr_taker *t)
@@ -57,7 +57,7 @@ void mr_taker_give(struct mr_taker *t)
     t->state = MR_TAKER_IDLE;
     t->again = true;
     give_again(t);
-    t->lent = false;
+    t->delegated = false;
 }
 
 void mr_taker_stop(struct mr_taker *t)
@@ -74,7 +74,7 @@ enum mr_taker_step mr_taker_next(const struct mr_taker *t)
         return t->giving ? MR_STEP_NONE : MR_STEP_GIVE;
     if (t->state != MR_TAKER_WANTS || t->taking)
         return MR_STEP_NONE;
-    return t->polls || t->keeps || t->hints || t->unhints ? MR_STEP_LOOK : MR_STEP_TAKE;
+    return t->polls || t->keeps || t->hints || t->unhints ? MR_STEP_POLL : MR_STEP_TAKE;
 }
 
 static struct mr_atomic store_atomic(size_t at, uint32_t bytes, uint64_t value)
@@ -90,8 +90,8 @@ static struct mr_atomic swap_owner(uint64_t compare, uint64_t value)
 
 static struct mr_atomic release_atomic(const struct mr_taker *t)
 {
-    if (t->give ? t->gives_lent : t->refuses)
-        return store_atomic(offsetof(struct mr_lock_part, holders) + MR_LOCK_PART_BORROWER, sizeof(uint32_t), 0);
+    if (t->give ? t->gives_delegated : t->refuses)
+        return store_atomic(offsetof(struct mr_lock_part, holders) + MR_LOCK_PART_DELEGATE, sizeof(uint32_t), 0);
     return t->gives_alone ? swap_owner(t->number, 0) : store_atomic(mr_lock_part_slot(t->slot), 1, 0);
 }
 
@@ -124,7 +124,7 @@ void mr_taker_posted(struct mr_taker *t, enum mr_taker_step step)
         t->refuses = false;
     if (step == MR_STEP_GIVE)
         t->give = false;
-    else if (step == MR_STEP_LOOK)
+    else if (step == MR_STEP_POLL)
         t->hints = t->unhints = false;
 }
 
@@ -186,7 +186,7 @@ static void took(struct mr_taker *t, const uint64_t *result)
     }
 }
 
-static void looked(struct mr_taker *t, const uint64_t *result)
+static void lock_polled(struct mr_taker *t, const uint64_t *result)
 {
     enum mr_lock_part_seen what = see(t, result);
 
@@ -216,8 +216,8 @@ void mr_taker_done(struct mr_taker *t, enum mr_taker_step step, int error, const
         return;
     if (step == MR_STEP_TAKE)
         took(t, result);
-    if (step == MR_STEP_LOOK)
-        looked(t, result);
+    if (step == MR_STEP_POLL)
+        lock_polled(t, result);
 }
 
 void mr_taker_lose(struct mr_taker *t)

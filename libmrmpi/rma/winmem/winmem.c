@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * For all ranks of a node one file in memory (base/memfile.h), made by the first of them, as in the channel inside a
- * node (channel/shm_segment.h). So they load and store in each other's parts. Before the parts are their heads.
+ * node (channel/shm_segment.h). So they load and store in each other's parts. Before the parts are their headers.
  */
 #include <errno.h>
 #include <sched.h>
@@ -79,9 +79,9 @@ static bool is_here(const struct mr_comm *c, int rank)
 
 /* The layout: the same for all ranks of the node. */
 struct plan {
-    int first;                 /* of this node */
-    size_t head, heads, bytes; /* head: of one part */
-    size_t grain;              /* distance of parts in bytes, or a divisor of it */
+    int first;                     /* of this node */
+    size_t header, headers, bytes; /* header: of one part */
+    size_t grain;                  /* distance of parts in bytes, or a divisor of it */
 };
 
 static size_t round_up_size(size_t n, size_t grain)
@@ -90,13 +90,13 @@ static size_t round_up_size(size_t n, size_t grain)
 }
 
 /* False: more than the address space. */
-static bool plan_segment(const struct mr_comm *c, const struct mr_winmem_part *part, size_t head, bool page_aligned,
+static bool plan_segment(const struct mr_comm *c, const struct mr_winmem_part *part, size_t header, bool page_aligned,
                          struct plan *p)
 {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE), most = SIZE_MAX / 4;
     size_t ranks = 0;
 
-    *p = (struct plan){.first = -1, .head = round_up_size(head, LINE), .grain = page_aligned ? page : 1};
+    *p = (struct plan){.first = -1, .header = round_up_size(header, LINE), .grain = page_aligned ? page : 1};
     for (int i = 0; i < c->size; i++)
         if (is_here(c, i)) {
             if (p->first < 0)
@@ -106,20 +106,20 @@ static bool plan_segment(const struct mr_comm *c, const struct mr_winmem_part *p
                 return false;
             p->bytes += round_up_size(part[i].size, p->grain);
         }
-    p->heads = round_up_size(ranks * p->head, page) + INTO_PAGE;
-    p->bytes += p->heads;
+    p->headers = round_up_size(ranks * p->header, page) + INTO_PAGE;
+    p->bytes += p->headers;
     return true;
 }
 
 static void place_parts(const struct mr_comm *c, struct mr_winmem_part *part, const struct plan *p, char *base)
 {
-    char *head = base, *at = base + p->heads;
+    char *header = base, *at = base + p->headers;
 
     for (int i = 0; i < c->size; i++)
         if (is_here(c, i)) {
-            part[i].head = head;
+            part[i].header = header;
             part[i].at = at;
-            head += p->head;
+            header += p->header;
             at += round_up_size(part[i].size, p->grain);
         }
 }
@@ -181,13 +181,13 @@ static struct mr_winmem *map_place(int fd, size_t bytes)
     return m;
 }
 
-enum mr_err mr_winmem_make(struct mr_comm *c, size_t head_bytes, bool page_aligned, struct mr_winmem_part *part,
+enum mr_err mr_winmem_make(struct mr_comm *c, size_t header_bytes, bool page_aligned, struct mr_winmem_part *part,
                            struct mr_winmem **out)
 {
     struct place mine = {.fd = -1}, *all = calloc((size_t)c->size, sizeof(*all));
     struct mr_winmem *m = NULL;
     struct plan p;
-    bool fits = plan_segment(c, part, head_bytes, page_aligned, &p);
+    bool fits = plan_segment(c, part, header_bytes, page_aligned, &p);
     int fd = -1, any_failed = 0;
     enum mr_err err;
 

@@ -15,7 +15,7 @@ struct mr_winmem;
 struct mr_winmem_part {
     size_t size;
     /* both NULL on other nodes */
-    void *head; /* so many bytes as all heads have, zeros: at a cache line */
+    void *header; /* so many bytes as all headers have, zeros: at a cache line */
     char *at;
 };
 
@@ -24,7 +24,7 @@ struct mr_winmem_part {
  * memory, and returns the places of the parts: one behind the other in order of ranks, or each from a page on. It is
  * the caller's, to be dropped. MR_ERR_RMA_SHARED: it cannot be shared, by all ranks alike; nothing is left.
  */
-enum mr_err mr_winmem_make(struct mr_comm *c, size_t head_bytes, bool page_aligned, struct mr_winmem_part *part,
+enum mr_err mr_winmem_make(struct mr_comm *c, size_t header_bytes, bool page_aligned, struct mr_winmem_part *part,
                            struct mr_winmem **out);
 void mr_winmem_drop(struct mr_winmem *m); /* NULL is fine */
 

@@ -9,26 +9,26 @@
 
 #define MAGIC 0x6d727067u /* "mrpg" */
 
-struct head {
+struct header {
     uint32_t magic, src, seq, size;
 };
-_Static_assert(sizeof(struct head) == MR_PART_HEAD, "on the wire");
+_Static_assert(sizeof(struct header) == MR_PART_HEADER, "on the wire");
 
 struct mr_assembly {
     struct mr_assembly *next, *prev;
-    struct head head;
+    struct header header;
     uint32_t chunk;
     uint64_t missing; /* set of parts */
     unsigned char data[];
 };
 
-void mr_part_head(const void *data, uint32_t size, void *out)
+void mr_part_header(const void *data, uint32_t size, void *out)
 {
-    struct head head = {.magic = MAGIC, .size = size};
+    struct header header = {.magic = MAGIC, .size = size};
 
-    memcpy(&head.src, (const char *)data + offsetof(struct mr_hdr, src), sizeof head.src);
-    memcpy(&head.seq, (const char *)data + offsetof(struct mr_hdr, seq), sizeof head.seq);
-    memcpy(out, &head, sizeof head);
+    memcpy(&header.src, (const char *)data + offsetof(struct mr_hdr, src), sizeof header.src);
+    memcpy(&header.seq, (const char *)data + offsetof(struct mr_hdr, seq), sizeof header.seq);
+    memcpy(out, &header, sizeof header);
 }
 
 /* ---- the ring ---------------------------------------------------------------------------------------------------- */
@@ -54,12 +54,12 @@ static void assembly_put_first(struct mr_assemblies *as, struct mr_assembly *a)
     as->num++;
 }
 
-static struct mr_assembly *assembly_find(const struct mr_assemblies *as, const struct head *head)
+static struct mr_assembly *assembly_find(const struct mr_assemblies *as, const struct header *header)
 {
     struct mr_assembly *a = as->recent;
 
     for (unsigned i = 0; i < as->num; i++, a = a->next)
-        if (a->head.src == head->src && a->head.seq == head->seq)
+        if (a->header.src == header->src && a->header.seq == header->seq)
             return a;
     return NULL;
 }
@@ -102,41 +102,41 @@ static unsigned parts_of(uint32_t size, uint32_t chunk)
     return (unsigned)(((uint64_t)size + chunk - 1) / chunk);
 }
 
-static bool assembly_part_fits(const struct mr_assemblies *as, const struct head *head, uint32_t chunk, unsigned part,
-                               size_t len)
+static bool assembly_part_fits(const struct mr_assemblies *as, const struct header *header, uint32_t chunk,
+                               unsigned part, size_t len)
 {
     unsigned parts;
 
-    if (head->magic != MAGIC || !chunk || !head->size || head->size > as->packet_max)
+    if (header->magic != MAGIC || !chunk || !header->size || header->size > as->packet_max)
         return false;
-    parts = parts_of(head->size, chunk);
+    parts = parts_of(header->size, chunk);
     if (parts > MR_PARTS_MAX || part >= parts)
         return false;
-    return len == (part + 1 < parts ? chunk : head->size - (uint64_t)part * chunk);
+    return len == (part + 1 < parts ? chunk : header->size - (uint64_t)part * chunk);
 }
 
-static void assembly_begin(struct mr_assembly *a, const struct head *head, uint32_t chunk)
+static void assembly_begin(struct mr_assembly *a, const struct header *header, uint32_t chunk)
 {
-    unsigned parts = parts_of(head->size, chunk);
+    unsigned parts = parts_of(header->size, chunk);
 
-    a->head = *head;
+    a->header = *header;
     a->chunk = chunk;
     a->missing = parts < 64 ? (1ull << parts) - 1 : ~0ull;
 }
 
-static struct mr_assembly *assembly_find_or_begin(struct mr_assemblies *as, const struct head *head, uint32_t chunk)
+static struct mr_assembly *assembly_find_or_begin(struct mr_assemblies *as, const struct header *header, uint32_t chunk)
 {
-    struct mr_assembly *a = assembly_find(as, head);
+    struct mr_assembly *a = assembly_find(as, header);
 
     if (!a) {
         a = assembly_make(as);
         if (!a)
             return NULL;
-        assembly_begin(a, head, chunk);
+        assembly_begin(a, header, chunk);
     } else {
         assembly_take_out(as, a);
-        if (a->head.size != head->size || a->chunk != chunk)
-            assembly_begin(a, head, chunk);
+        if (a->header.size != header->size || a->chunk != chunk)
+            assembly_begin(a, header, chunk);
     }
     assembly_put_first(as, a);
     return a;
@@ -147,26 +147,26 @@ const void *mr_assemblies_add(struct mr_assemblies *as, const void *data, size_t
     unsigned part = imm >> 16;
     uint32_t chunk = imm & 0xffff;
     struct mr_assembly *a;
-    struct head head;
+    struct header header;
 
     free(as->whole);
     as->whole = NULL;
-    if (len < sizeof head) {
+    if (len < sizeof header) {
         as->dropped++;
         return NULL;
     }
-    memcpy(&head, data, sizeof head);
-    len -= sizeof head;
-    if (!assembly_part_fits(as, &head, chunk, part, len) || !(a = assembly_find_or_begin(as, &head, chunk))) {
+    memcpy(&header, data, sizeof header);
+    len -= sizeof header;
+    if (!assembly_part_fits(as, &header, chunk, part, len) || !(a = assembly_find_or_begin(as, &header, chunk))) {
         as->dropped++;
         return NULL;
     }
-    memcpy(a->data + (size_t)part * chunk, (const char *)data + sizeof head, len);
+    memcpy(a->data + (size_t)part * chunk, (const char *)data + sizeof header, len);
     a->missing &= ~(1ull << part);
     if (a->missing)
         return NULL;
     assembly_take_out(as, a);
     as->whole = a;
-    *size = head.size;
+    *size = header.size;
     return a->data;
 }

@@ -128,7 +128,7 @@ static __attribute__((noinline)) int send_signaled(struct mr_link *l, struct mr_
 
 int mr_connected_send(struct mr_link *l, struct mr_packet *p)
 {
-    size_t size = p->size + p->tail;
+    size_t size = p->size + p->ack_len;
 
     if (unlikely(size > l->qp.max_inline || !mr_qp_has_unsignaled(&l->qp)))
         return send_signaled(l, p, size);
@@ -178,7 +178,7 @@ static int counted(struct mr_tx *tx, int err)
     return err;
 }
 
-int mr_connected_write_word(struct mr_link *l, uint32_t word, uint64_t raddr, uint32_t rkey)
+int mr_connected_write_u32(struct mr_link *l, uint32_t word, uint64_t raddr, uint32_t rkey)
 {
     struct mr_tx *tx = NULL;
     int err = take_counter(l, false, &tx);

@@ -12,7 +12,7 @@ int mr_connected_send(struct mr_link *l, struct mr_packet *p);
 /* The packet no longer uses the request; packets confirmed by the request may be given back. */
 void mr_connected_packet_done(struct mr_wr *wr, const struct mr_wc *wc);
 /* Into memory that the peer polls, inline; its end is not reported. -EAGAIN: no room. */
-int mr_connected_write_word(struct mr_link *l, uint32_t word, uint64_t raddr, uint32_t rkey);
+int mr_connected_write_u32(struct mr_link *l, uint32_t word, uint64_t raddr, uint32_t rkey);
 int mr_connected_write(struct mr_link *l, const struct mr_link_part *part, struct mr_tx *tx);
 int mr_connected_write_list(struct mr_link *l, const struct mr_link_list *list, struct mr_tx *tx, unsigned *posted);
 int mr_connected_read(struct mr_link *l, const struct mr_link_part *part, struct mr_tx *tx);

@@ -142,7 +142,7 @@ static struct mr_packet *packet_pool_take(struct mr_packet_pool *pool)
         p = pool->free;
     }
     pool->free = (struct mr_packet *)p->kept.next;
-    p->tail = 0;
+    p->ack_len = 0;
     return p;
 }
 
@@ -182,7 +182,7 @@ struct mr_packet *mr_packet_copy(struct mr_packet *p)
     return copy;
 }
 
-void *mr_packet_part_head(const struct mr_packet *p)
+void *mr_packet_part_header(const struct mr_packet *p)
 {
     return p->data + p->slab->pool->stride - 16;
 }
@@ -190,15 +190,15 @@ void *mr_packet_part_head(const struct mr_packet *p)
 struct mr_packet *mr_packet_make(const struct mr_hdr *hdr, const void *payload, size_t len)
 {
     unsigned form = mr_wire_form(hdr, len);
-    size_t head = mr_wire_size(form);
-    struct mr_packet *p = packet_pool_take(head + len <= MR_PACKET_SHORT ? &mr_packets_short : &long_packets);
+    size_t header = mr_wire_size(form);
+    struct mr_packet *p = packet_pool_take(header + len <= MR_PACKET_SHORT ? &mr_packets_short : &long_packets);
 
     if (unlikely(!p))
         return NULL;
     mr_wire_put(hdr, form, p->data);
     if (len && payload)
-        memcpy(p->data + head, payload, len);
-    p->size = (uint32_t)(head + len);
+        memcpy(p->data + header, payload, len);
+    p->size = (uint32_t)(header + len);
     p->payload = (uint32_t)len;
     p->kept.len = p->size;
     return p;
@@ -230,7 +230,7 @@ static void put_packet_back(struct mr_packet *p)
     pool->free = p;
 }
 
-static __attribute__((noinline)) void free_lent(struct mr_packet *p)
+static __attribute__((noinline)) void free_zsend(struct mr_packet *p)
 {
     struct mr_zsend_from zsend = mr_packet_take_zsend(p, false);
 
@@ -244,7 +244,7 @@ void mr_packet_free(struct mr_packet *p)
     if (unlikely(p->posted))
         return;
     if (unlikely(p->zsend.memory != NULL))
-        free_lent(p);
+        free_zsend(p);
     else
         put_packet_back(p);
 }

@@ -13,7 +13,7 @@ struct mr_packet *mr_packet_blank(void);
  */
 struct mr_zsend_from mr_packet_take_zsend(struct mr_packet *p, bool kept);
 /* Its 16 bytes for the headers of parts. */
-void *mr_packet_part_head(const struct mr_packet *p);
+void *mr_packet_part_header(const struct mr_packet *p);
 /*
  * The device of this queue pair is gone: requests posted there never come back, and count as returned. link: only
  * packets of this link (ud.c); NULL: all.

@@ -13,9 +13,9 @@
 #include "libmrmpi/verbs/link/packet.h"
 
 #define PAGE  4096
-#define BATCH 16 /* packets of a ring before the next one is looked at */
+#define BATCH 16 /* packets of a ring before the next one is polled */
 
-_Static_assert(MR_ACK_WIRE_MAX + MR_SLOT_TAIL <= MR_PACKET_SPARE, "an ACK and the tail lie behind a packet");
+_Static_assert(MR_ACK_WIRE_MAX + MR_SLOT_TRAILER <= MR_PACKET_SPARE, "an ACK and the trailer lie behind a packet");
 
 enum state {
     NONE,
@@ -27,22 +27,22 @@ enum state {
 
 /* Written by the peer: one page for each link, as long as it lives. */
 struct words {
-    uint32_t freed;             /* packets that the peer has read of its ring */
-    _Alignas(64) uint32_t head; /* packets that the peer has written into ours, if reported */
+    uint32_t freed;                /* packets that the peer has read of its ring */
+    _Alignas(64) uint32_t counter; /* packets that the peer has written into ours, if reported */
 };
 
 struct mr_ring_link {
     struct mr_link *link;
     /* from the peer */
     struct mr_slots_in in;
-    const uint32_t *head; /* NULL: the tails are used */
+    const uint32_t *counter; /* NULL: the trailers are used */
     enum state state;
     uint32_t end;
     struct mr_memory slots_memory;
     struct mr_ring_link *next, **at; /* among the polled ones */
     /* to the peer */
     struct mr_slots_out out;
-    bool writes, heads;
+    bool writes, counts;
     uint64_t raddr;
     uint32_t rkey;
     /* of both */
@@ -135,8 +135,8 @@ int mr_ring_make(struct mr_link *l, struct mr_ring_says *out)
     if (!at)
         return -ENOMEM;
     r->state = OFFERED;
-    r->head = rings.design == MR_RING_BASIC ? &r->words->head : NULL;
-    mr_slots_begin(&r->in, rings.num, rings.size, r->head != NULL, at);
+    r->counter = rings.design == MR_RING_BASIC ? &r->words->counter : NULL;
+    mr_slots_begin(&r->in, rings.num, rings.size, r->counter != NULL, at);
     r->at = &rings.polled;
     r->next = rings.polled;
     if (r->next)
@@ -149,7 +149,7 @@ int mr_ring_make(struct mr_link *l, struct mr_ring_says *out)
                                  .words_rkey = mr_memory_rkey(&r->words_memory, l->rail),
                                  .num = rings.num,
                                  .size = rings.size,
-                                 .heads = r->head != NULL};
+                                 .counts = r->counter != NULL};
     return 0;
 }
 
@@ -204,7 +204,7 @@ static void tell_freed(struct mr_ring_link *r)
 {
     if (r->state != USED || r->link->state != MR_LINK_OPEN || !r->knows_words)
         return;
-    if (mr_connected_write_word(r->link, r->in.read, r->peer_words + offsetof(struct words, freed), r->peer_words_rkey))
+    if (mr_connected_write_u32(r->link, r->in.read, r->peer_words + offsetof(struct words, freed), r->peer_words_rkey))
         return;
     r->in.told = r->in.read;
     mr_stat_add(MR_STAT_RING_CREDITS, 1);
@@ -212,10 +212,10 @@ static void tell_freed(struct mr_ring_link *r)
 
 static inline __attribute__((always_inline)) int poll_ring(struct mr_ring_link *r)
 {
-    struct mr_slot_tail t;
+    struct mr_slot_trailer t;
     int n = 0;
 
-    while (n < BATCH && mr_slots_poll(&r->in, r->head, &t)) {
+    while (n < BATCH && mr_slots_poll(&r->in, r->counter, &t)) {
         const void *packet = mr_slots_packet(&r->in, &t);
 
         if (r->writes)
@@ -279,7 +279,7 @@ int mr_ring_accept(struct mr_link *l, const struct mr_ring_says *offer, struct m
     r->out.size = offer->size;
     r->raddr = offer->slots_addr;
     r->rkey = offer->slots_rkey;
-    r->heads = offer->heads;
+    r->counts = offer->counts;
     learn_words(r, offer);
     r->writes = true;
     *out = (struct mr_ring_says){.words_addr = (uintptr_t)r->words,
@@ -306,11 +306,11 @@ static __attribute__((noinline)) bool is_full(struct mr_ring_link *r)
 }
 
 /* The packet, and then the count of packets: that of this packet, for any later posts. */
-static __attribute__((noinline)) int ring_put_with_head(struct mr_ring_link *r, struct mr_packet *p, size_t len,
-                                                        uint64_t raddr, uint32_t lkey)
+static __attribute__((noinline)) int ring_put_with_counter(struct mr_ring_link *r, struct mr_packet *p, size_t len,
+                                                           uint64_t raddr, uint32_t lkey)
 {
     struct mr_qp *qp = &r->link->qp;
-    uint32_t head = r->out.sent + 1;
+    uint32_t counter = r->out.sent + 1;
     int err;
 
     if (!mr_qp_has_room(qp, 2))
@@ -319,8 +319,8 @@ static __attribute__((noinline)) int ring_put_with_head(struct mr_ring_link *r, 
     if (err)
         return err;
     p->tx.wr.done = mr_connected_packet_done;
-    err = mr_qp_put(qp, &head, sizeof head, 0, r->peer_words + offsetof(struct words, head), r->peer_words_rkey, true,
-                    &p->tx);
+    err = mr_qp_put(qp, &counter, sizeof counter, 0, r->peer_words + offsetof(struct words, counter),
+                    r->peer_words_rkey, true, &p->tx);
     p->posted = !err;
     return err;
 }
@@ -328,17 +328,17 @@ static __attribute__((noinline)) int ring_put_with_head(struct mr_ring_link *r, 
 static int ring_put(struct mr_ring_link *r, struct mr_packet *p, size_t size)
 {
     struct mr_qp *qp = &r->link->qp;
-    size_t len = size + MR_SLOT_TAIL;
+    size_t len = size + MR_SLOT_TRAILER;
     uint64_t raddr = r->raddr + mr_slots_place(&r->out, size);
     struct mr_tx *tx = NULL;
     uint32_t lkey = 0;
     int err;
 
-    mr_slots_tail(&r->out, size, r->in.read, p->data + size);
+    mr_slots_trailer(&r->out, size, r->in.read, p->data + size);
     if (len > qp->max_inline)
         lkey = mr_packet_lkey(p, r->link->rail);
-    if (unlikely(r->heads))
-        return ring_put_with_head(r, p, len, raddr, lkey);
+    if (unlikely(r->counts))
+        return ring_put_with_counter(r, p, len, raddr, lkey);
     if (len > qp->max_inline || mr_qp_must_signal(qp)) {
         p->tx.wr.done = mr_connected_packet_done;
         tx = &p->tx;
@@ -351,7 +351,7 @@ static int ring_put(struct mr_ring_link *r, struct mr_packet *p, size_t size)
 static int ring_send(struct mr_link *l, struct mr_packet *p)
 {
     struct mr_ring_link *r = l->ring;
-    size_t size = p->size + p->tail;
+    size_t size = p->size + p->ack_len;
     int err;
 
     if (!r || !r->writes || p->zsend.from || !mr_slots_fits(&r->out, size) || (mr_slots_full(&r->out) && is_full(r)))
@@ -362,7 +362,7 @@ static int ring_send(struct mr_link *l, struct mr_packet *p)
     if (unlikely(err))
         return err;
     r->out.sent++;
-    r->in.told = r->in.read; /* the tail has it */
+    r->in.told = r->in.read; /* the trailer has it */
     mr_stat_add(MR_STAT_RING_SENT, 1);
     return 0;
 }

@@ -4,13 +4,14 @@
  * of both ends and the layout of a slot, after J. Liu et al., "Design and Implementation of MPICH2 over InfiniBand with
  * RDMA Support", IPDPS 2004, section 4. Pure: tests/libmrmpi/test_slots.c.
  *
- * A packet lies at the bottom of its slot ("bottom fill"), so its tail always has the same place, the slot's last 8
- * bytes, which never hold anything but tails. The tail counts packets, so the tail of an earlier round is not taken for
- * a new one, whatever was in the slot. One write brings packet and tail. Adapters store the bytes of a write in the
- * order of their addresses; verbs does not promise this, but all adapters whose memory MPI libraries poll do so. For
- * adapters without this order, a second write sets a counter (head) after the first, and the tail's number is ignored.
+ * A packet lies at the bottom of its slot ("bottom fill"), so its trailer always has the same place, the slot's last 8
+ * bytes, which never hold anything but trailers. The trailer counts packets, so the trailer of an earlier round is not
+ * taken for a new one, whatever was in the slot. One write brings packet and trailer. Adapters store the bytes of a
+ * write in the order of their addresses; verbs does not promise this, but all adapters whose memory MPI libraries poll
+ * do so. For adapters without this order, a second write sets a counter after the first, and the trailer's number is
+ * ignored.
  *
- * The reader's count of read packets comes back in the tails of the other direction, as its lower 16 bits, or as a
+ * The reader's count of read packets comes back in the trailers of the other direction, as its lower 16 bits, or as a
  * write of its own. All counts go on as long as the link lives, also from one ring to the next.
  */
 #ifndef MRMPI_SLOTS_H
@@ -25,13 +26,13 @@
 
 #define MR_SLOTS_MOST 4096 /* of a ring; a power of two, far below 2^15 */
 
-struct mr_slot_tail {
+struct mr_slot_trailer {
     uint16_t len;    /* of the packet before */
     uint16_t freed;  /* packets that the sender has read of its own ring, the lower bits */
     uint32_t number; /* packets so far, including this one; written last */
 };
-_Static_assert(sizeof(struct mr_slot_tail) == 8, "on the wire");
-#define MR_SLOT_TAIL sizeof(struct mr_slot_tail)
+_Static_assert(sizeof(struct mr_slot_trailer) == 8, "on the wire");
+#define MR_SLOT_TRAILER sizeof(struct mr_slot_trailer)
 
 /* Is this a ring that both ends can count in? */
 static inline bool mr_slots_sane(uint32_t num, uint32_t size)
@@ -52,7 +53,7 @@ static inline uint32_t mr_slots_num(unsigned num)
 /* Bytes of the slots that hold packets of this length. */
 static inline uint32_t mr_slots_size(size_t packet)
 {
-    return (uint32_t)((packet + MR_SLOT_TAIL + 63) & ~(size_t)63);
+    return (uint32_t)((packet + MR_SLOT_TRAILER + 63) & ~(size_t)63);
 }
 
 /* ---- the writer -------------------------------------------------------------------------------------------------- */
@@ -62,10 +63,10 @@ struct mr_slots_out {
     uint32_t sent, freed; /* packets, and packets known to be read; wrap */
 };
 
-/* A tail has room for 16 bits of length, whatever the slot has. */
+/* A trailer has room for 16 bits of length, whatever the slot has. */
 static inline bool mr_slots_fits(const struct mr_slots_out *o, size_t len)
 {
-    return len <= UINT16_MAX && len + MR_SLOT_TAIL <= o->size;
+    return len <= UINT16_MAX && len + MR_SLOT_TRAILER <= o->size;
 }
 
 static inline bool mr_slots_full(const struct mr_slots_out *o)
@@ -85,16 +86,16 @@ static inline void mr_slots_freed16(struct mr_slots_out *o, uint16_t freed)
     mr_slots_freed(o, o->freed + (uint16_t)(freed - (uint16_t)o->freed));
 }
 
-/* The beginning of the next packet of len bytes, in the ring; its tail follows. */
+/* The beginning of the next packet of len bytes, in the ring; its trailer follows. */
 static inline uint64_t mr_slots_place(const struct mr_slots_out *o, size_t len)
 {
-    return (uint64_t)((o->sent & (o->num - 1)) + 1) * o->size - MR_SLOT_TAIL - len;
+    return (uint64_t)((o->sent & (o->num - 1)) + 1) * o->size - MR_SLOT_TRAILER - len;
 }
 
-/* The tail of the next packet, to out. freed: the packets that the writer has read of the other direction's ring. */
-static inline void mr_slots_tail(const struct mr_slots_out *o, size_t len, uint32_t freed, void *out)
+/* The trailer of the next packet, to out. freed: the packets that the writer has read of the other direction's ring. */
+static inline void mr_slots_trailer(const struct mr_slots_out *o, size_t len, uint32_t freed, void *out)
 {
-    struct mr_slot_tail t = {.len = (uint16_t)len, .freed = (uint16_t)freed, .number = o->sent + 1};
+    struct mr_slot_trailer t = {.len = (uint16_t)len, .freed = (uint16_t)freed, .number = o->sent + 1};
 
     memcpy(out, &t, sizeof t);
 }
@@ -103,20 +104,20 @@ static inline void mr_slots_tail(const struct mr_slots_out *o, size_t len, uint3
 
 struct mr_slots_in {
     uint32_t num, size;
-    uint32_t read, told; /* read packets, and the count told to the writer; wrap */
-    uint32_t tell;       /* unreported packets before the writer is told */
-    unsigned char *at;   /* the ring */
-    unsigned char *tail; /* the place of the next packet's tail */
+    uint32_t read, told;    /* read packets, and the count told to the writer; wrap */
+    uint32_t tell;          /* unreported packets before the writer is told */
+    unsigned char *at;      /* the ring */
+    unsigned char *trailer; /* the place of the next packet's trailer */
 };
 
-static inline unsigned char *mr_slots_tail_of(const struct mr_slots_in *in, uint32_t packet)
+static inline unsigned char *mr_slots_trailer_of(const struct mr_slots_in *in, uint32_t packet)
 {
-    return in->at + (size_t)((packet & (in->num - 1)) + 1) * in->size - MR_SLOT_TAIL;
+    return in->at + (size_t)((packet & (in->num - 1)) + 1) * in->size - MR_SLOT_TRAILER;
 }
 
 /*
- * The ring begins, in memory of num * size bytes: no tail there is the expected one. every: the writer is told of each
- * packet, not of half a ring.
+ * The ring begins, in memory of num * size bytes: no trailer there is the expected one. every: the writer is told of
+ * each packet, not of half a ring.
  */
 static inline void mr_slots_begin(struct mr_slots_in *in, uint32_t num, uint32_t size, bool every, void *at)
 {
@@ -126,28 +127,28 @@ static inline void mr_slots_begin(struct mr_slots_in *in, uint32_t num, uint32_t
     in->at = at;
     in->told = in->read;
     for (uint32_t i = 0; i < num; i++) {
-        struct mr_slot_tail t = {.number = in->read + i + 1 - num};
+        struct mr_slot_trailer t = {.number = in->read + i + 1 - num};
 
-        memcpy(mr_slots_tail_of(in, in->read + i), &t, sizeof t);
+        memcpy(mr_slots_trailer_of(in, in->read + i), &t, sizeof t);
     }
-    in->tail = mr_slots_tail_of(in, in->read);
+    in->trailer = mr_slots_trailer_of(in, in->read);
 }
 
 /*
- * True if the next packet has arrived. head: NULL, or the counter written after it, used instead of the tail. The tail
- * is read at once: with its upper half, which is written last, the lower half is there.
+ * True if the next packet has arrived. counter: NULL, or the counter written after it, used instead of the trailer. The
+ * trailer is read at once: with its upper half, which is written last, the lower half is there.
  */
-static inline bool mr_slots_poll(const struct mr_slots_in *in, const uint32_t *head, struct mr_slot_tail *out)
+static inline bool mr_slots_poll(const struct mr_slots_in *in, const uint32_t *counter, struct mr_slot_trailer *out)
 {
-    const uint64_t *tail = (const uint64_t *)(const void *)in->tail;
+    const uint64_t *trailer = (const uint64_t *)(const void *)in->trailer;
     uint64_t word;
 
-    if (unlikely(head != NULL)) {
-        if (__atomic_load_n(head, __ATOMIC_ACQUIRE) == in->read)
+    if (unlikely(counter != NULL)) {
+        if (__atomic_load_n(counter, __ATOMIC_ACQUIRE) == in->read)
             return false;
-        word = __atomic_load_n(tail, __ATOMIC_ACQUIRE);
+        word = __atomic_load_n(trailer, __ATOMIC_ACQUIRE);
     } else {
-        word = __atomic_load_n(tail, __ATOMIC_ACQUIRE);
+        word = __atomic_load_n(trailer, __ATOMIC_ACQUIRE);
         if ((uint32_t)(word >> 32) != in->read + 1)
             return false;
     }
@@ -156,16 +157,16 @@ static inline bool mr_slots_poll(const struct mr_slots_in *in, const uint32_t *h
 }
 
 /* Its place; NULL: an impossible length. */
-static inline const void *mr_slots_packet(const struct mr_slots_in *in, const struct mr_slot_tail *t)
+static inline const void *mr_slots_packet(const struct mr_slots_in *in, const struct mr_slot_trailer *t)
 {
-    return t->len <= in->size - MR_SLOT_TAIL ? in->tail - t->len : NULL;
+    return t->len <= in->size - MR_SLOT_TRAILER ? in->trailer - t->len : NULL;
 }
 
 /* Its slot may be written again, as soon as the writer knows. */
 static inline void mr_slots_next(struct mr_slots_in *in)
 {
     in->read++;
-    in->tail = in->read & (in->num - 1) ? in->tail + in->size : mr_slots_tail_of(in, in->read);
+    in->trailer = in->read & (in->num - 1) ? in->trailer + in->size : mr_slots_trailer_of(in, in->read);
 }
 
 /*

@@ -64,9 +64,10 @@ static void ud_packet_done(struct mr_wr *wr, const struct mr_wc *wc)
 
 static int send_parts(struct mr_link *l, struct mr_packet *p, uint32_t size)
 {
-    uint32_t lkey = mr_packet_lkey(p, l->rail), chunk = mr_part_chunk(size, p->tail, l->ud.mtu - MR_PART_HEAD);
+    uint32_t lkey = mr_packet_lkey(p, l->rail), chunk = mr_part_chunk(size, p->ack_len, l->ud.mtu - MR_PART_HEADER);
     unsigned parts = (size + chunk - 1) / chunk;
-    struct mr_piece piece[2] = {{.data = mr_packet_part_head(p), .len = MR_PART_HEAD, .lkey = lkey}, {.lkey = lkey}};
+    struct mr_piece piece[2] = {{.data = mr_packet_part_header(p), .len = MR_PART_HEADER, .lkey = lkey},
+                                {.lkey = lkey}};
     int err = 0;
 
     _Static_assert(MR_PARTS_MAX <= MR_SEGMENTS_MAX, "the send queue has room for all parts of a packet");
@@ -86,7 +87,7 @@ static int send_parts(struct mr_link *l, struct mr_packet *p, uint32_t size)
 
 static int ud_send(struct mr_link *l, struct mr_packet *p)
 {
-    uint32_t size = p->size + p->tail;
+    uint32_t size = p->size + p->ack_len;
     int err;
 
     if (unlikely(!mr_qp_has_room(l->ud.qp, 1) || l->ud.qp->error))
@@ -98,7 +99,7 @@ static int ud_send(struct mr_link *l, struct mr_packet *p)
 
         err = mr_qp_send_to(l->ud.qp, &l->ud.to, &whole, 1, NULL, &p->tx);
     } else {
-        mr_part_head(p->data, size, mr_packet_part_head(p));
+        mr_part_header(p->data, size, mr_packet_part_header(p));
         err = send_parts(l, p, size);
     }
     p->posted = !err;

@@ -10,11 +10,11 @@
 #include <stdint.h>
 #include <string.h>
 
-#define MR_ASKED_SETS 1024u
-#define MR_ASKED_WAYS 4u /* places of a set */
+#define MR_ASKED_SETS   1024u
+#define MR_ASKED_PLACES 4u /* places of a set */
 
 struct mr_asked {
-    uintptr_t page[MR_ASKED_SETS][MR_ASKED_WAYS]; /* the latest of a set comes first */
+    uintptr_t page[MR_ASKED_SETS][MR_ASKED_PLACES]; /* the latest of a set comes first */
 };
 
 static inline uintptr_t *mr_asked_set(struct mr_asked *a, uintptr_t page)
@@ -26,7 +26,7 @@ static inline bool mr_asked_has(struct mr_asked *a, uintptr_t page)
 {
     const uintptr_t *set = mr_asked_set(a, page);
 
-    for (unsigned k = 0; k < MR_ASKED_WAYS; k++)
+    for (unsigned k = 0; k < MR_ASKED_PLACES; k++)
         if (set[k] == page)
             return true;
     return false;
@@ -36,13 +36,13 @@ static inline void mr_asked_add(struct mr_asked *a, uintptr_t page)
 {
     uintptr_t *set = mr_asked_set(a, page);
 
-    memmove(set + 1, set, (MR_ASKED_WAYS - 1) * sizeof *set);
+    memmove(set + 1, set, (MR_ASKED_PLACES - 1) * sizeof *set);
     *set = page;
 }
 
 static inline void mr_asked_forget_in(uintptr_t *set, uintptr_t first, uintptr_t last)
 {
-    for (unsigned k = 0; k < MR_ASKED_WAYS; k++)
+    for (unsigned k = 0; k < MR_ASKED_PLACES; k++)
         if (set[k] >= first && set[k] <= last)
             set[k] = 0;
 }
