@@ -96,6 +96,32 @@ ok "which is there" test -e "$p/share/mrmpi/policy.schema.json"
 ok "make uninstall there" make_it uninstall PREFIX="$p" LIBDIR="$lib"
 is "leaves no file" "$(files "$tmp/a&b")" ""
 
+# ---- PREFIX=/usr beside Open MPI: no program gets the header of one and the library of the other. A root for the compiler:
+# the system's files, with Open MPI's libmpi.so as -lmpi
+triplet=$(gcc -print-multiarch 2>/dev/null)
+theirs=/usr/lib/$triplet/libmpi.so.40 their_header=/usr/lib/$triplet/openmpi/include
+if [ -z "$san" ] && [ -n "$triplet" ] && [ -e "$theirs" ] && [ -e "$their_header/mpi.h" ]; then
+  sys=$tmp/sys
+  mkdir -p "$sys/usr/include" "$sys/usr/lib/$triplet"
+  ln -s /usr/include/* "$sys/usr/include"
+  ln -s /usr/lib/"$triplet"/* "$sys/usr/lib/$triplet"
+  ln -s usr/lib "$sys/lib"
+  ln -s /usr/lib64 "$sys/lib64"
+  ln -sf "$theirs" "$sys/usr/lib/$triplet/libmpi.so"
+  by() { # COMPILER...: whose header and whose library a program of hello.c gets
+    "$@" -o "$tmp/by" -H "$tmp/hello.c" -lmpi 2>"$tmp/out" || { grep -m 1 -oE 'fatal error: .*' "$tmp/out"; return; }
+    echo "$(grep -oE '(mrmpi|openmpi/include|usr/include)/mpi\.h$' "$tmp/out" | head -n 1) $(readelf -d "$tmp/by" | sed -nE 's/.*\[(libmpi(ch)?\.so[^]]*)\]/\1/p' | xargs)"
+  }
+  ok "make install PREFIX=/usr beside Open MPI" make_it install DESTDIR="$sys" PREFIX=/usr
+  is "gcc hello.c -lmpi finds no header" "$(by gcc --sysroot="$sys")" "fatal error: mpi.h: No such file or directory"
+  is "with Open MPI's header it gets Open MPI's library" "$(by gcc --sysroot="$sys" -I "$their_header")" "openmpi/include/mpi.h libmpi.so.40"
+  is "mrcc takes ours, both" "$(by "$sys/usr/bin/mrcc")" "mrmpi/mpi.h libmpi.so.12"
+  cp "$sys/usr/include/mrmpi/mpi.h" "$sys/usr/include/mpi.h"
+  is "a header of ours in include/ itself would go with Open MPI's library" "$(by gcc --sysroot="$sys")" "usr/include/mpi.h libmpi.so.40"
+else
+  ok "PREFIX=/usr beside Open MPI # SKIP no libopenmpi-dev here, or a sanitized build" true
+fi
+
 # ---- LIBDIR anywhere
 ok "make install where LIBDIR is not below PREFIX" make_it install PREFIX="$tmp/p" LIBDIR="$tmp/far/away"
 "$tmp/p/bin/mrrun" -n 2 "$tmp/hello" >"$tmp/out" 2>&1
