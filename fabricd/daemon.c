@@ -110,6 +110,7 @@ static void start_next(struct daemon *d)
     d->num_waiting--;
     in_force_copy(&t->current, &d->current);
     t->generation = d->generation;
+    t->ports = d->looked ? d->ports : 0;
     t->joined = d->joins.serial;
     joins_keys(&d->joins, &t->jobs);
     t->may_repair = t->kind == TASK_VERIFY && !t->client && may_repair(d);
@@ -566,6 +567,8 @@ int daemon_on_manager(sd_event_source *source, int fd, uint32_t events, void *ar
             on_outcome(d, e);
             answer_joined(d);
             start_next(d);
+        } else if (e->kind == EVENT_COUNT) {
+            server_count(d->server, e->client, e->what, e->done, e->of);
         } else {
             if (e->logged)
                 log_info("%s", text_str(&e->text));

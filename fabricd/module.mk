@@ -24,7 +24,7 @@ fabricd_LDLIBS := -pthread
 FABRICD_PLAN := fabricd/policy/arbiter.c fabricd/policy/pace.c fabricd/policy/plan.c fabricd/policy/plan_load.c fabricd/policy/plan_text.c fabricd/ctl/plan_command.c \
                 libmrmpi/conn/route/ahead.c
 
-fabricctl_SRCS := $(FABRICD_PURE) $(FABRICD_PLAN) fabricd/ctl/fabricctl.c fabricd/ctl/takes.c fabricd/ctl/answer.c fabricd/jobs/ask.c fabricd/ctl/cluster.c fabricd/ctl/cluster_status.c fabricd/ctl/ctl.c fabricd/ctl/json.c fabricd/ctl/top.c fabricd/policy/schema.c \
+fabricctl_SRCS := $(FABRICD_PURE) $(FABRICD_PLAN) fabricd/ctl/fabricctl.c fabricd/ctl/takes.c fabricd/ctl/answer.c fabricd/jobs/ask.c fabricd/ctl/cluster.c fabricd/ctl/cluster_status.c fabricd/ctl/ctl.c fabricd/ctl/json.c fabricd/ctl/top.c fabricd/policy/schema.c terminal/progress.c \
                   fabricd/fabric/rails.c fabricd/fabric/pci.c
 fabricctl_PKGS := yaml-0.1
 fabricctl_LDLIBS := -lm
@@ -40,7 +40,7 @@ $(BUILD)/share/policy.schema.json: $(BUILD)/bin/fabricctl
 # Slurm's plugin, where its headers are
 ifneq ($(wildcard /usr/include/slurm/spank.h),)
 LIBRARIES += mrmpi_fabric.so
-mrmpi_fabric.so_SRCS := fabricd/slurm/spank.c fabricd/ctl/ctl.c fabricd/proto/ratio.c fabricd/base/text.c
+mrmpi_fabric.so_SRCS := fabricd/slurm/spank.c fabricd/ctl/ctl.c terminal/progress.c fabricd/proto/ratio.c fabricd/base/text.c
 mrmpi_fabric.so_LDFLAGS := -Wl,-z,undefs # Slurm's programs have what it calls
 CFLAGS.fabricd/slurm/spank.c := -fvisibility=default
 endif

@@ -5,9 +5,11 @@
 #include "fabricd/proto/message.h"
 
 #include <errno.h>
+#include <linux/sockios.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -148,6 +150,16 @@ void server_progress(struct server *s, uint64_t client, const char *text, size_t
     if (c)
         server_send_text(c, c->task_seq, text, len);
     server_free_dropped(s);
+}
+
+void server_count(struct server *s, uint64_t client, enum fd_counted what, unsigned done, unsigned of)
+{
+    struct client *c = server_client(s, client);
+    int unread = 0;
+    if (!c || ioctl(c->fd, SIOCOUTQ, &unread) || unread)
+        return;
+    struct fd_count m = {.h = message_header(FD_COUNT, sizeof(m), c->task_seq), .what = what, .done = done, .of = of};
+    server_send(c, &m, sizeof(m));
 }
 
 void server_found(struct server *s, uint64_t client, const char *text, size_t len)

@@ -77,6 +77,8 @@ struct client *server_client(const struct server *s, uint64_t id);
 
 /* To the client that asked for a task, if it still exists. */
 void server_progress(struct server *s, uint64_t client, const char *text, size_t len);
+/* Only if the client has read all messages so far. */
+void server_count(struct server *s, uint64_t client, enum fd_counted what, unsigned done, unsigned of);
 void server_found(struct server *s, uint64_t client, const char *text, size_t len);
 void server_done(struct server *s, uint64_t client, int status);
 

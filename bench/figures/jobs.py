@@ -151,10 +151,22 @@ def run_script(job):
     return {"out": out, "err": err[-1000:], "rc": p.returncode}
 
 
-def run_batch(batch, built):
-    """Jobs of one fabric, one after the other on it: [{"out", "err", "rc"}]"""
+def lines(path):
+    try:
+        with open(path) as f:
+            return sum(1 for _ in f)
+    except FileNotFoundError:
+        return 0
+
+
+def run_batch(batch, built, count):
+    """Jobs of one fabric, one after the other on it: [{"out", "err", "rc"}]. count is told how many have ended"""
     if batch[0].get("script"):
-        return [run_script(job) for job in batch]
+        results = []
+        for job in batch:
+            results.append(run_script(job))
+            count(len(results))
+        return results
     with tempfile.TemporaryDirectory(prefix="figures.") as tmp:
         plan = os.path.join(tmp, "plan.json")
         with open(plan, "w") as f:
@@ -166,8 +178,14 @@ def run_batch(batch, built):
         fabric = subprocess.Popen(write_fabric(batch[0], tmp) + ["--"] + inside, env=env, stdin=subprocess.DEVNULL,
                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         fabrics.add(fabric)
-        _, err = fabric.communicate()
+        while True:
+            try:
+                _, err = fabric.communicate(timeout=0.5)
+                break
+            except subprocess.TimeoutExpired:
+                count(lines(plan + ".results"))
         fabrics.discard(fabric)
+        count(len(batch))
         results = []
         try:
             with open(plan + ".results") as f:

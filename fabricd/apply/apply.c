@@ -110,8 +110,11 @@ static int add_facts(struct applier *a, struct task *t, struct change *c, struct
     struct verify_options o = settle_options(a, given, false);
     o.policy = &c->next.policy;
     struct verify_result r;
+    settle_count(a, FD_PORTS_READ, 0);
     verify_fabric(&o, NULL, &r);
     int rc = r.error;
+    if (!rc && a->counter)
+        a->counter->ports = r.ports;
     if (rc) {
         say(a, t, "the fabric cannot be looked at: %s", smp_open_error(rc));
     } else {
@@ -344,6 +347,7 @@ static bool merge_files(struct applier *a, struct change *c)
 static bool already_there(struct applier *a, struct task *t, struct change *c, struct manager_event *out)
 {
     struct verify_result r;
+    settle_count(a, FD_PORTS_READ, 0);
     bool there = settle_look(a, &c->next, false, &r);
     if (there)
         say(a, t, "verified: %u ports of %u nodes had the policy's tables already", r.ports, r.nodes);
@@ -363,6 +367,7 @@ static int take_before(struct applier *a, struct task *t, struct change *c, bool
     if (!t->current.valid && interrupted && (c->before = keep_load_before(a, name)))
         return 0;
     o.policy = &c->next.policy;
+    settle_count(a, FD_PORTS_READ, 0);
     c->before = snapshot_take(&o);
     return t->current.valid ? 0 : keep_before(a, c->before);
 }

@@ -103,6 +103,15 @@ void manager_say(struct manager *m, const struct task *t, const char *fmt, ...)
     post(m, e);
 }
 
+void manager_count(struct manager *m, const struct task *t, enum fd_counted what, unsigned done, unsigned of)
+{
+    struct manager_event *e = event_new(t, EVENT_COUNT);
+    e->what = what;
+    e->done = done;
+    e->of = of;
+    post(m, e);
+}
+
 struct sm_verdicts *manager_verdicts(struct manager *m)
 {
     return &m->verdicts;

@@ -3,8 +3,8 @@
  * A thread for slow work, one task after the other, so that the socket is always answered: putting a policy in force,
  * and reading the tables of the whole fabric.
  *
- * The main thread owns the policy in force; a task gets a copy, and returns events through a queue: lines of progress,
- * and one outcome at the end. manager_fd() is readable while events wait.
+ * The main thread owns the policy in force; a task gets a copy, and returns events through a queue: lines and counts of
+ * progress, and one outcome at the end. manager_fd() is readable while events wait.
  */
 #ifndef FABRICD_MANAGER_H
 #define FABRICD_MANAGER_H
@@ -12,6 +12,7 @@
 #include "fabricd/policy/compile.h"
 #include "fabricd/base/conf.h"
 #include "fabricd/fabric/planes.h"
+#include "fabricd/proto/proto.h"
 
 #include <limits.h>
 
@@ -54,12 +55,13 @@ struct task {
     struct text lock_text;   /* the lock beside the file; may be empty */
     struct in_force current; /* the present policy in force */
     uint64_t generation;     /* of current */
+    unsigned ports;          /* of the last whole look; 0: none */
     struct host_keys jobs;   /* hosts of running jobs with their partitions, as of the beginning */
     uint64_t join;           /* MEMBERS: the serial of the job's join; 0: none waits */
     uint64_t joined;         /* the serial of the last join in jobs */
 };
 
-enum manager_event_kind { EVENT_PROGRESS, EVENT_OUTCOME };
+enum manager_event_kind { EVENT_PROGRESS, EVENT_COUNT, EVENT_OUTCOME };
 
 struct manager_event {
     struct manager_event *next;
@@ -70,6 +72,9 @@ struct manager_event {
     uint64_t join, joined; /* of the task */
     struct text unknown;   /* MEMBERS: hosts of jobs that no subnet of this host has, with a space around each */
     struct text text;      /* a line of progress; or the differences that the last look found */
+    /* EVENT_COUNT */
+    enum fd_counted what;
+    unsigned done, of;
     /* EVENT_OUTCOME */
     int status;    /* 0 or a negative errno */
     int ended;     /* APPLY: 0 or an enum fd_ended, more precise than status */
@@ -113,6 +118,8 @@ void manager_event_free(struct manager_event *e);
 /* For the thread itself: a line of progress; a pause, false if the daemon is to end. */
 void manager_say(struct manager *m, const struct task *t, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 bool manager_pause(struct manager *m, unsigned ms);
+/* of: 0 if not known. */
+void manager_count(struct manager *m, const struct task *t, enum fd_counted what, unsigned done, unsigned of);
 /* For the manager's thread. */
 struct sm_verdicts *manager_verdicts(struct manager *m);
 

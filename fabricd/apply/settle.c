@@ -21,6 +21,7 @@
 #define AT_REST_TURNS     16 /* context switches of an opensm at rest between two looks: its timers */
 /* An opensm restarted by its command may be away for so long. */
 #define OPENSM_AWAY_MS 5000
+#define COUNT_EVERY_US 200000
 
 #define say(a, t, ...) manager_say((a)->m, t, __VA_ARGS__)
 
@@ -40,9 +41,35 @@ static struct smp_port configured_port(const struct conf *c)
     return p;
 }
 
+static void count(void *arg, unsigned done)
+{
+    struct counter *c = arg;
+    uint64_t now = clock_us();
+    if (done <= c->most || now < c->next_us)
+        return;
+    c->most = done;
+    c->next_us = now + COUNT_EVERY_US;
+    manager_count(c->m, c->task, c->what, done, done <= c->of ? c->of : 0);
+}
+
+void settle_count(struct applier *a, enum fd_counted what, unsigned of)
+{
+    struct counter *c = a->counter;
+    if (!c)
+        return;
+    c->what = what;
+    c->most = 0;
+    c->of = of ? of : c->ports;
+    c->next_us = clock_us() + COUNT_EVERY_US; /* short work needs no count */
+}
+
 struct verify_options settle_options(const struct applier *a, const struct policy_lock *lock, bool others)
 {
     struct verify_options o = {.high_limit = a->conf->verify_high_limit, .jobs = a->sms.n ? a->jobs : NULL};
+    if (a->counter) {
+        o.count = count;
+        o.count_arg = a->counter;
+    }
     bool manages = a->sms.n, told = lock_knows_fabric(lock) && lock->fabric.oversubscription;
     if (manages) {
         memcpy(o.whole, a->sms.port, sizeof(o.whole));
@@ -285,6 +312,7 @@ int settle_ports(struct applier *a, struct task *t, const struct in_force *want,
     uint64_t rewrite_at = limit / 3 < REWRITE_AFTER_MS ? limit / 3 : REWRITE_AFTER_MS;
     bool reloaded = !may_push, rewritten = !may_push;
     a->num_settled = 0;
+    settle_count(a, FD_PORTS_RIGHT, 0);
     for (unsigned wait = 20;; wait = wait < 200 ? wait * 2 : 250) {
         struct verify_result r;
         struct text why = {0};
@@ -357,6 +385,7 @@ int settle_put_back(struct applier *a, struct task *t, const struct snapshot *be
     struct stopwatch watch = stopwatch_start(&a->sms);
     unsigned written = 0, failed = 0;
     bool rested = false;
+    settle_count(a, FD_BLOCKS_BACK, snapshot_blocks(before));
     for (unsigned i = 0; !rested && (i < PUT_BACK_LOOKS || stopwatch_read(&watch, &a->sms) < limit); i++) {
         if (sms_stopped(&a->sms, a->undoes)) {
             int rc = await_opensm(a, t);
@@ -365,7 +394,7 @@ int settle_put_back(struct applier *a, struct task *t, const struct snapshot *be
             i = 0; /* a stopped opensm now executes its earlier orders */
             watch = stopwatch_start(&a->sms);
         }
-        unsigned now = snapshot_put_back(before, of, &failed);
+        unsigned now = snapshot_put_back(before, of, a->counter ? count : NULL, a->counter, &failed);
         written += now;
         rested = is_at_rest(&a->sms, &turns) && i && !now;
         if (!rested && !manager_pause(a->m, PUT_BACK_EVERY_MS))

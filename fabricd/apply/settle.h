@@ -23,7 +23,22 @@ struct applier {
     /* The planes as settle_ports last saw them, when all ports had what was wanted. 0: no such look. */
     unsigned num_settled;
     struct verify_plane settled[VERIFY_SUBNETS_MAX];
+
+    struct counter *counter; /* of the client that wants to know; NULL: none does */
 };
+
+/* How far the present looks are, for FD_COUNT. */
+struct counter {
+    struct manager *m;
+    const struct task *task;
+    unsigned ports; /* of the last whole look; 0: none */
+    enum fd_counted what;
+    unsigned most; /* so far: a look that begins anew does not go back */
+    unsigned of;
+    uint64_t next_us;
+};
+/* What the next looks count. of 0: ports. */
+void settle_count(struct applier *a, enum fd_counted what, unsigned of);
 
 /*
  * The options of a look. The managing host reads the whole subnets that it manages. Other hosts, and other subnets,

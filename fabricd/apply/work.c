@@ -248,7 +248,11 @@ static void run_apply(struct applier *a, struct task *t, struct manager_event *o
 void work_run(struct manager *m, const struct conf *conf, struct task *t, struct manager_event *out)
 {
     struct applier a = {.m = m, .conf = conf, .jobs = &t->jobs, .verdicts = manager_verdicts(m)};
+    struct counter counter = {.m = m, .task = t, .ports = t->ports};
     struct store_intent intent;
+    if (t->client && t->flags & FD_CHANGE_COUNT)
+        a.counter = &counter;
+    settle_count(&a, FD_PORTS_READ, 0);
     sms_find(&a.sms, conf);
     out->manages = a.sms.n;
     switch (t->kind) {

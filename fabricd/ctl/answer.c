@@ -168,7 +168,7 @@ struct said {
 
 static bool listen_to(const struct answer_to *to, struct said *s)
 {
-    *s = (struct said){.to.out = stdout};
+    *s = (struct said){.to = {.out = stdout, .progress = progress_begin()}};
     if (!to->json)
         return true;
     s->to.out = open_memstream(&s->text, &s->text_len);

@@ -30,6 +30,21 @@ int ctl_connect(const char *path)
     return fd;
 }
 
+/* Counts come only if the request has asked for them. */
+static void show_count(struct progress *p, const struct fd_count *c)
+{
+    static const char *const things[] = {
+        [FD_PORTS_READ] = "ports read",
+        [FD_PORTS_RIGHT] = "ports have the tables",
+        [FD_BLOCKS_BACK] = "blocks of the ports' tables are as before",
+    };
+    const char *what = c->what < sizeof(things) / sizeof(things[0]) ? things[c->what] : NULL;
+    if (what && c->of >= c->done && c->of)
+        progress_show(p, "fabricctl: %u of %u %s", c->done, c->of, what);
+    else if (what)
+        progress_show(p, "fabricctl: %u %s", c->done, what);
+}
+
 /* The result is known when this returns true. */
 static bool take_daemon_message(const char *buf, size_t len, uint32_t seq, struct ctl_sink *to, int *status)
 {
@@ -44,7 +59,10 @@ static bool take_daemon_message(const char *buf, size_t len, uint32_t seq, struc
     }
     if (h->type == FD_MORE && len == sizeof(struct fd_more))
         snprintf(to->more, FD_JOB_MAX, "%.*s", (int)FD_JOB_MAX - 1, ((const struct fd_more *)buf)->after);
+    if (h->type == FD_COUNT && len == sizeof(struct fd_count) && h->seq == seq)
+        show_count(&to->progress, (const struct fd_count *)buf);
     if (h->type == FD_TEXT && h->seq == seq) {
+        progress_erase(&to->progress);
         fwrite(buf + sizeof(*h), 1, len - sizeof(*h), to->out);
         to->said = true;
         fflush(to->out);
@@ -63,15 +81,16 @@ int ctl_request_to(int fd, enum fd_type type, void *msg, size_t len, struct ctl_
     memcpy(msg, &h, sizeof(h));
     if (send(fd, msg, len, MSG_NOSIGNAL) != (ssize_t)len)
         return -errno;
-    for (;;) {
+    for (bool done = false; !done;) {
         ssize_t n = recv(fd, buf, sizeof(buf), 0);
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
-            return n < 0 ? -errno : -ECONNRESET;
-        if (take_daemon_message(buf, (size_t)n, 1, to, &status))
-            return status;
+            status = n < 0 ? -errno : -ECONNRESET;
+        done = n <= 0 || take_daemon_message(buf, (size_t)n, 1, to, &status);
     }
+    progress_erase(&to->progress);
+    return status;
 }
 
 int ctl_request(int fd, enum fd_type type, void *msg, size_t len, FILE *out, FILE *found)

@@ -4,6 +4,7 @@
 #define FABRICD_CTL_H
 
 #include "fabricd/proto/proto_state.h"
+#include "terminal/progress.h"
 
 #include <stdio.h>
 
@@ -15,6 +16,7 @@ struct ctl_sink {
     FILE *out, *found;     /* texts; the result of a look at the fabric, in YAML. found may be NULL */
     char more[FD_JOB_MAX]; /* the last job of a page; empty: it was the last page */
     bool said;             /* there was text */
+    struct progress progress;
 };
 
 /*

@@ -219,6 +219,8 @@ static void on_interrupt(int sig)
 
 static int send_change(const struct args *a, struct fd_change *m, size_t len)
 {
+    if (progress_begin().on)
+        m->flags |= FD_CHANGE_COUNT;
     signal(SIGINT, on_interrupt);
     int rc = answer_request(&a->to, FD_CHANGE, m, len);
     signal(SIGINT, SIG_DFL);

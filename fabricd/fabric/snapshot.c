@@ -270,7 +270,13 @@ static size_t blocks_at_once(const struct snapshot *s, size_t i)
     return end - i;
 }
 
-unsigned snapshot_put_back(const struct snapshot *s, const struct smp_port *of, unsigned *failed)
+unsigned snapshot_blocks(const struct snapshot *s)
+{
+    return (unsigned)s->n;
+}
+
+unsigned snapshot_put_back(const struct snapshot *s, const struct smp_port *of, void (*count)(void *arg, unsigned done),
+                           void *arg, unsigned *failed)
 {
     unsigned written = 0, open = VERIFY_SUBNETS_MAX;
     struct smp *smp = NULL;
@@ -289,6 +295,8 @@ unsigned snapshot_put_back(const struct snapshot *s, const struct smp_port *of, 
             written += put_blocks_back(smp, &s->block[i], n, failed);
         else
             *failed += (unsigned)n;
+        if (count)
+            count(arg, (unsigned)(i + n));
     }
     smp_close(smp);
     return written;

@@ -21,10 +21,13 @@ void snapshot_free(struct snapshot *s); /* or NULL */
 void snapshot_text(const struct snapshot *s, struct text *out);
 struct snapshot *snapshot_parse(const char *text);
 
+unsigned snapshot_blocks(const struct snapshot *s);
 /*
- * Writes back all tables changed since, of all subnets or of the subnet of this port of the host. Returns the number of
- * blocks written; failed: the number that could not be read or written.
+ * Writes back all tables changed since, of all subnets or of the subnet of this port of the host. count is called with
+ * the number of blocks that have been looked at; NULL: nobody wants to know. Returns the number of blocks written;
+ * failed: the number that could not be read or written.
  */
-unsigned snapshot_put_back(const struct snapshot *s, const struct smp_port *of, unsigned *failed);
+unsigned snapshot_put_back(const struct snapshot *s, const struct smp_port *of, void (*count)(void *arg, unsigned done),
+                           void *arg, unsigned *failed);
 
 #endif

@@ -57,6 +57,8 @@ static void note_caps(struct walk *w, const struct node *n, const struct port *p
     add_caps(&r->caps, !r->ports++, p);
     if (w->look.plane)
         add_caps(&w->look.plane->caps, !w->look.plane->ports++, p);
+    if (w->options->count)
+        w->options->count(w->options->count_arg, r->ports);
 }
 
 static void note_most(struct walk *w, size_t member, unsigned v)

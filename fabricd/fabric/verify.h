@@ -53,6 +53,8 @@ struct verify_options {
     unsigned stop_at;                  /* end the look when there are so many differences; 0: look at everything */
     verify_visit *visit;               /* or NULL */
     void *visit_arg;
+    void (*count)(void *arg, unsigned ports); /* after each live port, with their number so far; or NULL */
+    void *count_arg;
 };
 
 #define VERIFY_DIFFERENCES_MAX 64 /* told in text; the rest are only counted */

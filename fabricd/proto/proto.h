@@ -23,7 +23,8 @@
  *                    a failing rail by FD_SEEN, without an answer.
  *
  *     fabricctl:     a request  ->  any number of FD_TEXT, FD_FOUND after a look at the fabric, then one FD_DONE with
- *                    the result.
+ *                    the result. With FD_CHANGE_COUNT any number of FD_COUNT may come before FD_DONE, a few in a
+ *                    second; a client that has not read the former messages gets none.
  *
  * SO_PEERCRED alone identifies the sender. Anybody may say hello and read the status. uid 0 and the uid of the daemon
  * may apply a policy, set jobs and drain rails. The user of a job may choose among the classes that the policy offers.
@@ -98,6 +99,7 @@ enum fd_type {
     FD_TEXT = 32,  /* header, then text without a terminating zero; from the daemon */
     FD_DONE = 33,  /* struct fd_done; from the daemon */
     FD_MORE = 34,  /* struct fd_more; from the daemon, before FD_DONE: ask again for the jobs after this */
+    FD_COUNT = 36, /* struct fd_count; from the daemon, before FD_DONE, with FD_CHANGE_COUNT */
     FD_FOUND = 35, /* as FD_TEXT, before FD_DONE: the result of a look at the fabric, parts of a YAML document */
 };
 
@@ -291,6 +293,7 @@ struct fd_more {
 #define FD_CHANGE_FORCE    2u /* although other hosts follow another policy */
 #define FD_CHANGE_DRY      4u /* change nothing, report the changes */
 #define FD_CHANGE_ROLLBACK 8u
+#define FD_CHANGE_COUNT    16u /* FD_COUNT may come. Without the flag it never comes. */
 #define FD_PREVIOUS        UINT64_MAX
 struct fd_change {
     struct fd_header h;
@@ -303,6 +306,20 @@ struct fd_change {
 struct fd_show {
     struct fd_header h;
     uint64_t generation;
+};
+
+/* How far a change is that takes long. */
+enum fd_counted {
+    FD_PORTS_READ = 1,
+    FD_PORTS_RIGHT = 2, /* ports that have the new tables */
+    FD_BLOCKS_BACK = 3, /* blocks of tables that are again as before the first policy */
+};
+struct fd_count {
+    struct fd_header h;
+    uint32_t what; /* enum fd_counted; a client ignores others */
+    uint32_t done;
+    uint32_t of; /* at least done, or 0: their number is not known yet */
+    uint32_t reserved;
 };
 
 /* Results of FD_APPLY and FD_CHANGE, beside errnos, with which nothing was changed. */
@@ -336,6 +353,7 @@ static_assert(sizeof(struct fd_show) == 24, "layout");
 static_assert(sizeof(struct fd_job) == 680, "layout");
 static_assert(sizeof(struct fd_join) == 680, "layout");
 static_assert(sizeof(struct fd_more) == 80, "layout");
+static_assert(sizeof(struct fd_count) == 32, "layout");
 static_assert(sizeof(struct fd_done) == 24, "layout");
 
 #endif

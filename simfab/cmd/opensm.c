@@ -16,10 +16,14 @@
 #include "simfab/cmd/environ.h"
 #include "simfab/cmd/paths.h"
 #include "simfab/cmd/pump.h"
+#include "simfab/cmd/query.h"
 #include "simfab/cmd/say.h"
+#include "terminal/progress.h"
 
 /* Limits for an opensm to bring its subnet up: its own time, and real time on a busy machine. */
 enum { SM_UP_MS = 20000, SM_UP_MOST_MS = 600000 };
+
+enum { COUNT_EVERY_MS = 300 };
 
 /* opensm's log messages for a subnet brought up, and for standby behind another opensm. */
 static const char up_message[] = "SUBNET UP", standby_message[] = "Entering STANDBY state";
@@ -235,9 +239,30 @@ static bool has_time_left(const struct run *r, const struct sm *sm, int64_t begu
            (took < SM_UP_MOST_MS && took - (waited_ms(sm->pid) + waited_ms(r->engine) - waited_before_ms) < SM_UP_MS);
 }
 
+/* Of the ports with a cable, how many any opensm has brought up so far. */
+static void show_ports(const struct run *r, struct progress *p)
+{
+    char *text = query_soon(r->dir, SF_OP_STATUS, "");
+    unsigned up = 0, all = 0;
+
+    for (char *line = text, *next; line; line = next) { /* NODE [DEVICE] PORT STATE ... */
+        if ((next = strchr(line, '\n')))
+            *next++ = 0;
+        bool active = strstr(line, " Active "), set_up = strstr(line, " Initialize ") || strstr(line, " Armed ");
+        if (strstr(line, " 0 Active ")) /* of a switch itself */
+            continue;
+        up += active;
+        all += active || set_up;
+    }
+    free(text);
+    if (all)
+        progress_show(p, "simfab: %u of %u ports are up", up, all);
+}
+
 bool sm_wait_up(struct run *r, struct sm *sm)
 {
-    int64_t begun = now_ms(), waited = waited_ms(sm->pid) + waited_ms(r->engine);
+    int64_t begun = now_ms(), waited = waited_ms(sm->pid) + waited_ms(r->engine), count_at = begun + COUNT_EVERY_MS;
+    struct progress progress = progress_begin();
     char path[PATH_MAX], events[4096];
     int watch = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
 
@@ -253,7 +278,12 @@ bool sm_wait_up(struct run *r, struct sm *sm)
             break;
         while (read(watch, events, sizeof events) > 0)
             ;
+        if (progress.on && now_ms() >= count_at) {
+            show_ports(r, &progress);
+            count_at = now_ms() + COUNT_EVERY_MS;
+        }
     }
+    progress_erase(&progress);
     close(watch);
     if (sm->up || run_is_over(r))
         return sm->up;

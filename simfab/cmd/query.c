@@ -14,8 +14,11 @@
 #include "simfab/cmd/paths.h"
 #include "simfab/cmd/say.h"
 
-static int greet(const char *dir, const char *host)
+enum { SOON_MS = 500 };
+
+static int greet(const char *dir, const char *host, int limit_ms)
 {
+    struct timeval limit = {.tv_sec = limit_ms / 1000, .tv_usec = limit_ms % 1000 * 1000};
     struct sockaddr_un addr = {.sun_family = AF_UNIX};
     struct sf_hello hello = {.magic = SF_MAGIC, .version = SF_VERSION, .kind = SF_CONN_QUERY};
     struct sf_welcome w;
@@ -30,6 +33,7 @@ static int greet(const char *dir, const char *host)
     fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return -1;
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
     if (connect(fd, (struct sockaddr *)&addr, sizeof addr) || send(fd, &hello, sizeof hello, MSG_NOSIGNAL) < 0)
         goto fail;
     errno = EPROTO;
@@ -126,17 +130,13 @@ static bool send_with_fd(int to, const void *data, size_t len, int fd)
     return sendmsg(to, &msg, MSG_NOSIGNAL) == (ssize_t)len;
 }
 
-char *query_text(const char *dir, const char *host, enum sf_op op, const char *body)
-{
-    return query_with_fd(dir, host, op, body, -1);
-}
-
-char *query_with_fd(const char *dir, const char *host, enum sf_op op, const char *body, int pass)
+/* limit_ms: the longest wait for a message; 0: none. */
+static char *query_within(const char *dir, const char *host, enum sf_op op, const char *body, int pass, int limit_ms)
 {
     size_t len = strlen(body);
     struct sf_req *req = calloc(1, sizeof *req + len);
     char *text = NULL;
-    int fd = req ? greet(dir, host) : -1, e = errno;
+    int fd = req ? greet(dir, host, limit_ms) : -1, e = errno;
 
     if (fd >= 0) {
         *req = (struct sf_req){.op = op, .seq = 1, .body_bytes = (uint32_t)len};
@@ -149,6 +149,21 @@ char *query_with_fd(const char *dir, const char *host, enum sf_op op, const char
     free(req);
     errno = e;
     return text;
+}
+
+char *query_text(const char *dir, const char *host, enum sf_op op, const char *body)
+{
+    return query_within(dir, host, op, body, -1, 0);
+}
+
+char *query_with_fd(const char *dir, const char *host, enum sf_op op, const char *body, int pass)
+{
+    return query_within(dir, host, op, body, pass, 0);
+}
+
+char *query_soon(const char *dir, enum sf_op op, const char *body)
+{
+    return query_within(dir, "", op, body, -1, SOON_MS);
 }
 
 /* The arguments, one per line; NULL without memory, or if an argument holds a line end. */

@@ -8,7 +8,7 @@ unset ONLY
 ok "terms, claims and jobs" python3 tests/bench/terms.py
 
 cp -r bench "$tmp/bench"
-ln -s "$PWD/etc" "$tmp/etc"
+ln -s "$PWD/etc" "$PWD/terminal" "$tmp"
 rm "$tmp"/bench/figures/*.toml
 cat >"$tmp/bench/figures/900-small.toml" <<'TOML'
 paper = "a paper of this test"

@@ -15,7 +15,7 @@ headers_alone() {
     $(pkg-config --cflags libibverbs pmix)"
   while read -r h; do
     compiled_first "$h" || gcc $flags -fsyntax-only -x c "$h" -Wno-pragma-once-outside-header || { echo "$h does not compile alone"; rc=1; }
-  done < <(find libmrmpi fabricd simfab mrrun -name '*.h')
+  done < <(find libmrmpi fabricd simfab mrrun terminal -name '*.h')
   return $rc
 }
 ok "every header compiles alone" headers_alone
@@ -39,7 +39,7 @@ ok "libmrmpi ends the process in launch/ only" exit_places
 
 maps() {
   local d rc=0
-  for d in libmrmpi libmrmpi/*/ libmrmpi/*/*/ fabricd fabricd/*/ simfab simfab/*/ simfab/engine/*/ mrrun etc etc/*/ tests bench packaging man; do
+  for d in libmrmpi libmrmpi/*/ libmrmpi/*/*/ fabricd fabricd/*/ simfab simfab/*/ simfab/engine/*/ mrrun terminal etc etc/*/ tests bench packaging man; do
     [ -d "$d" ] || continue
     case $d in libmrmpi/include/) continue ;; esac
     [ -f "${d%/}/README.md" ] || { echo "$d has no README.md"; rc=1; }
@@ -52,7 +52,7 @@ map_entries() { # each source is in its folder's map (X_large.c is X.c a second 
   local d f name rc=0
   local -A known=() there=()
   while read -r name; do there[${name##*/}]=1; done < <(find . -path ./build -prune -o -name '*.[ch]' -print)
-  for d in libmrmpi/*/ libmrmpi/*/*/ simfab/engine/*/ simfab/preload/ simfab/tsc/ simfab/cmd/ fabricd/ fabricd/*/ mrrun/; do
+  for d in libmrmpi/*/ libmrmpi/*/*/ simfab/engine/*/ simfab/preload/ simfab/tsc/ simfab/cmd/ fabricd/ fabricd/*/ mrrun/ terminal/; do
     [ -f "$d/README.md" ] || continue
     known=()
     while read -r name; do known[$name]=1; done < <(grep -ohE '\w+' "$d"*.md | sort -u)
@@ -262,7 +262,7 @@ within() { # within "what" EXCEPTIONS: "file figures" lines are refused, unless 
   return $rc
 }
 sources_narrow() { # but mpi.h, in which each function has its line: pages and tests are made of these
-  find libmrmpi fabricd simfab mrrun tests -name '*.[ch]' ! -path libmrmpi/include/mpi.h -exec awk 'length > 120 { print FILENAME }' {} + | sort -u |
+  find libmrmpi fabricd simfab mrrun terminal tests -name '*.[ch]' ! -path libmrmpi/include/mpi.h -exec awk 'length > 120 { print FILENAME }' {} + | sort -u |
     within "has lines of more than 120 columns" ""
 }
 ok "no C file of the product or its tests has lines of more than 120 columns" sources_narrow
