@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Features missing in this version: dynamic processes, continuation after a failure, data representations defined by a
- * program. The functions exist, so that programs with calls to them link and run; each gives
- * MPI_ERR_UNSUPPORTED_OPERATION to the error handler of its communicator, of files, or of the world, and leaves null
- * handles and zeros in its results.
+ * Features missing in this version: dynamic processes, and continuation after a failure. The functions exist, so that
+ * programs with calls to them link and run; each gives MPI_ERR_UNSUPPORTED_OPERATION to the error handler of its
+ * communicator, or of the world, and leaves null handles and zeros in its results.
  */
 #include "libmrmpi/api/api.h"
 
@@ -16,7 +15,7 @@
 
 static enum mr_err absent(void)
 {
-    return mr_fail(MR_ERR_UNSUPPORTED_OPERATION, "mrmpi %s has not got this function", MRMPI_VERSION);
+    return mr_fail(MR_ERR_UNSUPPORTED_OPERATION, "mrmpi %s does not support this function", MRMPI_VERSION);
 }
 
 #define BODY_WORLD(...)                                                                                                \
@@ -25,13 +24,6 @@ static enum mr_err absent(void)
         __VA_ARGS__                                                                                                    \
         CHECK(absent());                                                                                               \
         API_LEAVE(NULL);                                                                                               \
-    }
-#define BODY_FILE(...)                                                                                                 \
-    {                                                                                                                  \
-        API_ENTER();                                                                                                   \
-        __VA_ARGS__                                                                                                    \
-        err = absent();                                                                                                \
-        return api_fail_file(NULL, err, __func__ + 1);                                                                 \
     }
 #define BODY_COMM(...)                                                                                                 \
     {                                                                                                                  \
@@ -43,7 +35,6 @@ static enum mr_err absent(void)
         API_LEAVE(c);                                                                                                  \
     }
 #define ABSENT_WORLD(name, args, ...) MPI_FN(int, name, args) BODY_WORLD(__VA_ARGS__)
-#define ABSENT_FILE(name, args, ...)  MPI_FN(int, name, args) BODY_FILE(__VA_ARGS__)
 #define ABSENT_COMM(name, args, ...)  MPI_FN(int, name, args) BODY_COMM(__VA_ARGS__)
 #define XABSENT_COMM(name, args, ...) MPIX_FN(int, name, args) BODY_COMM(__VA_ARGS__)
 
@@ -67,15 +58,6 @@ ABSENT_WORLD(Lookup_name, (const char *service_name, MPI_Info info, char *port_n
 ABSENT_WORLD(Open_port, (MPI_Info info, char *port_name), NO_TEXT(port_name))
 ABSENT_WORLD(Publish_name, (const char *service_name, MPI_Info info, const char *port_name))
 ABSENT_WORLD(Unpublish_name, (const char *service_name, MPI_Info info, const char *port_name))
-
-/* ---- Files (chapter 14): data representations of the program's ---- */
-
-ABSENT_FILE(Register_datarep, (const char *datarep, MPI_Datarep_conversion_function *read_conversion_fn,
-                               MPI_Datarep_conversion_function *write_conversion_fn,
-                               MPI_Datarep_extent_function *dtype_file_extent_fn, void *extra_state))
-ABSENT_FILE(Register_datarep_c, (const char *datarep, MPI_Datarep_conversion_function_c *read_conversion_fn,
-                                 MPI_Datarep_conversion_function_c *write_conversion_fn,
-                                 MPI_Datarep_extent_function *dtype_file_extent_fn, void *extra_state))
 
 /* ---- Going on after a failure ---- */
 

@@ -6,17 +6,13 @@
 
 /* ---- views (section 14.3) ---------------------------------------------------------------------------------------- */
 
-static const char *const datareps[] = {
-    [MR_DATAREP_NATIVE] = "native", [MR_DATAREP_INTERNAL] = "internal", [MR_DATAREP_EXTERNAL32] = "external32"};
-
-static enum mr_err datarep_of(const char *name, enum mr_datarep *to)
+static enum mr_err datarep_of(const char *name, const struct mr_datarep **to)
 {
-    for (int i = 0; i < 3 && name; i++)
-        if (!strcmp(name, datareps[i])) {
-            *to = (enum mr_datarep)i;
-            return MR_SUCCESS;
-        }
-    return mr_fail(MR_ERR_UNSUPPORTED_DATAREP, "datarep is %s%s%s: there are native, internal and external32",
+    *to = name ? mr_datarep_find(name) : NULL;
+    if (*to)
+        return MR_SUCCESS;
+    return mr_fail(MR_ERR_UNSUPPORTED_DATAREP,
+                   "datarep is %s%s%s: there are native, internal, external32, and those of MPI_Register_datarep",
                    name ? "\"" : "", name ? name : "a null pointer", name ? "\"" : "");
 }
 
@@ -85,7 +81,7 @@ MPI_FN(int, File_get_view, (MPI_File fh, MPI_Offset *disp, MPI_Datatype *etype, 
     CHECK(type_handle(f->given_etype, etype));
     CHECK(type_handle(f->given_filetype, filetype));
     *disp = f->view.disp;
-    strcpy(datarep, datareps[f->datarep]);
+    strcpy(datarep, mr_datarep_name(f->datarep));
     API_LEAVE_FILE(f);
 }
 
@@ -105,15 +101,16 @@ MPI_FN(int, File_get_byte_offset, (MPI_File fh, MPI_Offset offset, MPI_Offset *d
 
 enum mr_err api_file_type_extent(const struct mr_file *f, struct mr_type *t, ptrdiff_t *extent)
 {
-    struct mr_type *external;
-    *extent = t->extent;
-    if (f->datarep != MR_DATAREP_EXTERNAL32)
-        return MR_SUCCESS;
-    external = mr_external_type(t);
-    if (!external)
+    enum mr_err err = mr_datarep_measure(f->datarep, t);
+    struct mr_type *in_file;
+
+    if (err)
+        return err;
+    in_file = mr_datarep_type(f->datarep, t);
+    if (!in_file)
         return mr_fail(MR_ERR_NO_MEM, "no memory for a datatype");
-    *extent = external->extent;
-    mr_type_put(external);
+    *extent = in_file->extent;
+    mr_type_put(in_file);
     return MR_SUCCESS;
 }
 

@@ -441,14 +441,31 @@ struct mr_span {
 };
 struct mr_span mr_type_span(const struct mr_type *t, size_t count);
 
-/* The data representation "external32" (external.c; MPI-3.1 section 13.5.2): bytes of one element of t. */
-size_t mr_external_size(const struct mr_type *t);
 /*
- * The same data in a file of that representation (MPI-4.1 sections 14.5.1, 14.5.2): displacements in multiples of a
- * type's extent follow the type, displacements in bytes are unchanged. A reference for the caller, perhaps t itself.
- * NULL: no memory.
+ * Types in files of other data representations (external.c; MPI-4.1 sections 14.5.1 and 14.5.2): the bytes of each
+ * basic type. size: of one element of a basic type (enum mr_basic).
  */
-struct mr_type *mr_external_type(struct mr_type *t);
+struct mr_file_form {
+    size_t (*size)(const struct mr_file_form *form, int basic);
+};
+extern const struct mr_file_form mr_external32;
+/* Bytes of one element of t. */
+size_t mr_file_form_size(const struct mr_file_form *form, const struct mr_type *t);
+/*
+ * The type of the same data in a file: displacements in multiples of a type's extent follow the type, displacements in
+ * bytes are unchanged. A reference for the caller, perhaps t itself. NULL: no memory.
+ */
+struct mr_type *mr_file_form_type(const struct mr_file_form *form, struct mr_type *t);
+bool mr_file_form_keeps(const struct mr_file_form *form,
+                        const struct mr_type *t); /* all basic types have their sizes */
+/* True if visit() returns true for each basic type inside t. */
+bool mr_type_all_basics(const struct mr_type *t, bool (*visit)(void *arg, int basic), void *arg);
+
+/* The data representation "external32" (external.c; MPI-4.1 section 14.5.2): bytes of one element of t. */
+static inline size_t mr_external_size(const struct mr_type *t)
+{
+    return mr_file_form_size(&mr_external32, t);
+}
 /* Convert count elements to or from it; flat has count * mr_external_size(t) bytes. */
 void mr_external_pack(const void *buf, size_t count, const struct mr_type *t, void *flat);
 void mr_external_unpack(void *buf, size_t count, const struct mr_type *t, const void *flat);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The data representation "external32" (MPI-3.1 section 13.5.2): big endian, sizes of its own for each basic type, no
- * padding. A basic type is one or two kinds of number in a row. A datatype is walked in the order of its typemap by its
- * recipe, because the layout has merged the numbers to bytes. Values move in pieces through the native packed form.
+ * Types in files whose basic types have other sizes (struct mr_file_form), and the data representation "external32"
+ * (MPI-4.1 section 14.5.2): big endian, sizes of its own for each basic type, no padding. A basic type is one or two
+ * kinds of number in a row. A datatype is walked in the order of its typemap by its recipe, because the layout has
+ * merged the numbers to bytes. Values move in pieces through the native packed form.
  */
 #include "libmrmpi/core/core.h"
 
@@ -257,21 +258,6 @@ static void walk_type(struct walk *w, const struct mr_type *t, size_t count)
             walk_type(w, r->types[i], (size_t)(r->large ? r->counts[1 + i] : r->ints[1 + i]));
 }
 
-size_t mr_external_size(const struct mr_type *t)
-{
-    if (t->size == 0)
-        return 0;
-    if (t->basic != MR_BASIC_MIXED)
-        return t->size / mr_type_basic[t->basic].size * form_size(form_of(t->basic));
-    const struct mr_recipe *r = t->recipe;
-    if (r->combiner != MR_COMBINER_STRUCT)
-        return t->size / r->types[0]->size * mr_external_size(r->types[0]);
-    size_t n = 0;
-    for (int i = 0; i < r->num_types; i++)
-        n += (size_t)(r->large ? r->counts[1 + i] : r->ints[1 + i]) * mr_external_size(r->types[i]);
-    return n;
-}
-
 void mr_external_pack(const void *buf, size_t count, const struct mr_type *t, void *flat)
 {
     struct walk w = {.buf = (void *)(uintptr_t)buf, .count = count, .type = t, .flat = flat};
@@ -284,6 +270,46 @@ void mr_external_unpack(void *buf, size_t count, const struct mr_type *t, const 
     walk_type(&w, t, count);
 }
 
+/* ---- sizes in a file ---- */
+
+static size_t external32_size(const struct mr_file_form *form, int basic)
+{
+    (void)form;
+    return mr_type_basic[basic].size ? form_size(form_of(basic)) : 0;
+}
+
+const struct mr_file_form mr_external32 = {external32_size};
+
+size_t mr_file_form_size(const struct mr_file_form *form, const struct mr_type *t)
+{
+    if (t->size == 0)
+        return 0;
+    if (t->basic != MR_BASIC_MIXED)
+        return t->size / mr_type_basic[t->basic].size * form->size(form, t->basic);
+    const struct mr_recipe *r = t->recipe;
+    if (r->combiner != MR_COMBINER_STRUCT)
+        return t->size / r->types[0]->size * mr_file_form_size(form, r->types[0]);
+    size_t n = 0;
+    for (int i = 0; i < r->num_types; i++)
+        n += (size_t)(r->large ? r->counts[1 + i] : r->ints[1 + i]) * mr_file_form_size(form, r->types[i]);
+    return n;
+}
+
+bool mr_type_all_basics(const struct mr_type *t, bool (*visit)(void *arg, int basic), void *arg)
+{
+    if (t->size == 0)
+        return true;
+    if (t->basic != MR_BASIC_MIXED)
+        return visit(arg, t->basic);
+    const struct mr_recipe *r = t->recipe;
+    int num = r->combiner == MR_COMBINER_STRUCT ? r->num_types : 1;
+    for (int i = 0; i < num; i++)
+        if ((num == 1 || (r->large ? r->counts[1 + i] : r->ints[1 + i])) &&
+            !mr_type_all_basics(r->types[i], visit, arg))
+            return false;
+    return true;
+}
+
 /* ---- datatypes in a file ---- */
 
 /*
@@ -291,13 +317,14 @@ void mr_external_unpack(void *buf, size_t count, const struct mr_type *t, const 
  * displacements are in bytes, but all are multiples of the elements' extent, so they grow and shrink with the extent.
  */
 struct step {
-    const struct mr_type *elements;
-    struct mr_type *external; /* these in the file */
+    const struct mr_file_form *form;
+    const struct mr_type *elements; /* of the innermost array around; NULL: there is no array */
+    struct mr_type *external;       /* these in the file */
 };
 
 static ptrdiff_t scaled(const struct step *s, ptrdiff_t bytes)
 {
-    return s && s->elements->extent ? bytes / s->elements->extent * s->external->extent : bytes;
+    return s->elements && s->elements->extent ? bytes / s->elements->extent * s->external->extent : bytes;
 }
 
 /* Counts and displacements of a recipe in the order of its constructor, in either form. */
@@ -364,11 +391,11 @@ static struct mr_type *of_struct(const struct mr_recipe *r, const struct step *s
 }
 
 /* The last of the hidden steps is the part of the array, at its place in the array. */
-static struct mr_type *of_array(const struct mr_type *array, struct mr_type *old)
+static struct mr_type *of_array(const struct mr_type *array, struct mr_type *old, const struct step *array_in)
 {
     const struct mr_recipe *r = array->recipe;
     struct mr_type *hidden = r->types[r->num_types - 1], *part, *at, *t = NULL;
-    const struct step s = {r->types[0], old};
+    const struct step s = {array_in->form, r->types[0], old};
     int64_t one = 1, disp = scaled(&s, array->true_lb - hidden->true_lb);
 
     part = external_type(hidden, &s);
@@ -397,7 +424,7 @@ static struct mr_type *made_of(const struct mr_type *t, struct mr_type *old, con
         return mr_type_resized(old, scaled(s, disp_at(r, 0, 0)), scaled(s, disp_at(r, 0, 1)), false);
     case MR_COMBINER_SUBARRAY:
     case MR_COMBINER_DARRAY:
-        return of_array(t, old);
+        return of_array(t, old, s);
     case MR_COMBINER_INDEXED:
     case MR_COMBINER_HINDEXED:
     case MR_COMBINER_INDEXED_BLOCK:
@@ -410,13 +437,13 @@ static struct mr_type *made_of(const struct mr_type *t, struct mr_type *old, con
 
 static struct mr_type *external_type(struct mr_type *t, const struct step *s)
 {
+    const size_t size = t->builtin ? mr_file_form_size(s->form, t) : 0;
     struct mr_type *old, *made;
 
-    if (s && t == s->elements)
+    if (t == s->elements)
         return mr_type_get(s->external);
     if (t->builtin)
-        return mr_external_size(t) == t->size ? t
-                                              : mr_type_contiguous((int64_t)mr_external_size(t), mr_type_byte, false);
+        return size == t->size ? t : mr_type_contiguous((int64_t)size, mr_type_byte, false);
     if (t->recipe->combiner == MR_COMBINER_STRUCT)
         return of_struct(t->recipe, s);
     old = external_type(t->recipe->types[0], s);
@@ -427,7 +454,23 @@ static struct mr_type *external_type(struct mr_type *t, const struct step *s)
     return made;
 }
 
-struct mr_type *mr_external_type(struct mr_type *t)
+static bool has_own_size(void *arg, int basic)
 {
-    return mr_external_size(t) == t->size ? mr_type_get(t) : external_type(t, NULL);
+    const struct mr_file_form *form = arg;
+
+    return form->size(form, basic) == mr_type_basic[basic].size;
+}
+
+bool mr_file_form_keeps(const struct mr_file_form *form, const struct mr_type *t)
+{
+    return mr_type_all_basics(t, has_own_size, (void *)(uintptr_t)form);
+}
+
+struct mr_type *mr_file_form_type(const struct mr_file_form *form, struct mr_type *t)
+{
+    const struct step outside = {.form = form};
+
+    if (mr_file_form_keeps(form, t))
+        return mr_type_get(t);
+    return external_type(t, &outside);
 }

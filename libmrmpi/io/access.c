@@ -14,22 +14,14 @@
 
 /* ---- the program's memory, as bytes of the view ------------------------------------------------------------------ */
 
-static bool is_foreign(const struct mr_file *f)
-{
-    return f->datarep == MR_DATAREP_EXTERNAL32;
-}
-
-static size_t file_size(const struct mr_file *f, const struct mr_file_data *d)
-{
-    return d->count * (is_foreign(f) ? mr_external_size(d->type) : d->type->size);
-}
-
 enum mr_err mr_file_data_size(const struct mr_file *f, const struct mr_file_data *d, size_t *bytes, int64_t *etypes)
 {
-    *bytes = file_size(f, d);
+    enum mr_err err = mr_datarep_measure(f->datarep, d->type);
+
+    *bytes = err ? 0 : d->count * mr_datarep_size(f->datarep, d->type);
     *etypes = 0;
     if (!*bytes)
-        return MR_SUCCESS;
+        return err;
     if (!f->filetype->size)
         return mr_fail(MR_ERR_ARG, "the view of \"%s\" has no bytes, %zu are to be moved", f->name, *bytes);
     if (*bytes % f->etype->size)
@@ -40,38 +32,50 @@ enum mr_err mr_file_data_size(const struct mr_file *f, const struct mr_file_data
 
 size_t mr_io_in_memory(const struct mr_file *f, const struct mr_file_data *d, size_t bytes)
 {
-    return is_foreign(f) && bytes ? bytes / mr_external_size(d->type) * d->type->size : bytes;
+    return mr_datarep_converts(f->datarep) && bytes ? bytes / mr_datarep_size(f->datarep, d->type) * d->type->size
+                                                    : bytes;
 }
 
 enum mr_err mr_io_bytes_begin(const struct mr_file *f, bool write, const struct mr_file_data *d, size_t len,
                               struct mr_io_bytes *b)
 {
+    const size_t size = d->count * mr_datarep_size(f->datarep, d->type);
+    enum mr_err err = MR_SUCCESS;
+
     *b = (struct mr_io_bytes){.d = d, .len = len};
     if (!len)
         return MR_SUCCESS;
-    if (!is_foreign(f)) {
+    if (!mr_datarep_converts(f->datarep)) {
         b->whole = d->type->contiguous ? (char *)d->buf + d->type->true_lb : NULL;
         return MR_SUCCESS;
     }
-    b->foreign = true;
-    b->whole = calloc(1, file_size(f, d));
+    b->datarep = f->datarep;
+    b->whole = calloc(1, size);
     if (!b->whole)
-        return mr_fail(MR_ERR_NO_MEM, "no memory for converting %zu bytes", file_size(f, d));
+        return mr_fail(MR_ERR_NO_MEM, "no memory for converting %zu bytes", size);
     if (write)
-        mr_external_pack(d->buf, d->count, d->type, b->whole);
-    return MR_SUCCESS;
+        err = mr_datarep_to_file(f->datarep, d->buf, d->count, d->type, b->whole);
+    if (err) {
+        free(b->whole);
+        *b = (struct mr_io_bytes){.d = d};
+    }
+    return err;
 }
 
 /* Whole elements only are converted, when all is there. */
-void mr_io_bytes_end(struct mr_io_bytes *b, bool write, size_t moved)
+enum mr_err mr_io_bytes_end(struct mr_io_bytes *b, bool write, size_t moved)
 {
-    if (!b->foreign)
-        return;
+    enum mr_err err = MR_SUCCESS;
+
+    if (!b->datarep)
+        return MR_SUCCESS;
     if (!write && moved)
-        mr_external_unpack(b->d->buf, moved / mr_external_size(b->d->type), b->d->type, b->whole);
+        err = mr_datarep_from_file(b->datarep, b->d->buf, moved / mr_datarep_size(b->datarep, b->d->type), b->d->type,
+                                   b->whole);
     free(b->whole);
     b->whole = NULL;
-    b->foreign = false;
+    b->datarep = NULL;
+    return err;
 }
 
 const char *mr_io_bytes_get(const struct mr_io_bytes *b, size_t from, size_t n, char *room)
@@ -321,13 +325,15 @@ static enum mr_err move_all(struct mr_file *f, bool write, uint64_t nth, const s
                             size_t *bytes)
 {
     struct mr_io_bytes b;
-    enum mr_err err = mr_io_bytes_begin(f, write, d, len, &b);
+    enum mr_err err = mr_io_bytes_begin(f, write, d, len, &b), end;
 
     if (err)
         return err;
     err = b.whole || !len ? mr_io_move(f, write, nth, b.whole, len, bytes) : move_staged(f, write, nth, &b, bytes);
-    mr_io_bytes_end(&b, write, *bytes);
-    return err;
+    end = mr_io_bytes_end(&b, write, *bytes);
+    if (end)
+        *bytes = 0;
+    return err ? err : end;
 }
 
 /* Behind all of the view's bytes [nth, nth + len). */

@@ -141,6 +141,7 @@ static struct mr_file *new_file(const char *name, unsigned amode, struct mr_errh
     f->errhandler = mr_errhandler_get(errhandler);
     f->etype = f->filetype = f->given_etype = f->given_filetype = mr_type_get(mr_type_byte);
     f->view.type = f->filetype;
+    f->datarep = mr_datarep_native;
     f->next = open_files;
     return open_files = f;
 }
@@ -225,6 +226,7 @@ void mr_io_finalize(void)
 {
     while (open_files)
         forget_file(open_files);
+    mr_datarep_finalize();
 }
 
 /* ---- whole files ------------------------------------------------------------------------------------------------- */

@@ -26,13 +26,13 @@ enum mr_err mr_io_move(struct mr_file *f, bool write, uint64_t nth, char *data, 
 /* The moved data, as bytes of the view: the memory itself, or a part in a buffer of the caller's. */
 struct mr_io_bytes {
     const struct mr_file_data *d;
-    char *whole;  /* all bytes in one stretch; NULL: not in one stretch */
-    bool foreign; /* converted: `whole` is ours */
+    char *whole;                      /* all bytes in one stretch; NULL: not in one stretch */
+    const struct mr_datarep *datarep; /* converted: `whole` is ours; or NULL */
     size_t len;
 };
 enum mr_err mr_io_bytes_begin(const struct mr_file *f, bool write, const struct mr_file_data *d, size_t len,
                               struct mr_io_bytes *b);
-void mr_io_bytes_end(struct mr_io_bytes *b, bool write, size_t moved);
+enum mr_err mr_io_bytes_end(struct mr_io_bytes *b, bool write, size_t moved);
 /* Bytes [from, from + n) for writing: their place, perhaps in `room`. And for bytes that were read. */
 const char *mr_io_bytes_get(const struct mr_io_bytes *b, size_t from, size_t n, char *room);
 void mr_io_bytes_put(const struct mr_io_bytes *b, size_t from, size_t n, const char *data);

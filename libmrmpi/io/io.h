@@ -10,6 +10,7 @@
 #ifndef MRMPI_IO_H
 #define MRMPI_IO_H
 
+#include "libmrmpi/io/datarep.h"
 #include "libmrmpi/io/tiling.h"
 
 /* As in mpi.h. */
@@ -24,8 +25,6 @@ enum mr_file_mode {
     MR_FILE_APPEND = 128,
     MR_FILE_SEQUENTIAL = 256,
 };
-
-enum mr_datarep { MR_DATAREP_NATIVE, MR_DATAREP_INTERNAL, MR_DATAREP_EXTERNAL32 };
 
 /* Whether something is done: if it seems to pay, always, never. */
 enum mr_when { MR_WHEN_IT_PAYS, MR_ALWAYS, MR_NEVER };
@@ -67,7 +66,7 @@ struct mr_file {
     struct mr_type *given_etype, *given_filetype; /* in the form of memory, as the program knows them */
     bool overlaps;        /* a rank's view shows bytes twice: all read by themselves, piece by piece */
     uint64_t tile_pieces; /* stretches of a filetype */
-    enum mr_datarep datarep;
+    const struct mr_datarep *datarep;
     int64_t at;               /* the individual pointer */
     enum mr_file_split split; /* a split collective under way; its buffer, and bytes moved */
     const void *split_buf;
@@ -105,7 +104,7 @@ enum mr_err mr_file_set_atomic(struct mr_file *f, bool atomic); /* collective */
 struct mr_file_view {
     int64_t disp; /* bytes */
     struct mr_type *etype, *filetype;
-    enum mr_datarep datarep;
+    const struct mr_datarep *datarep;
 };
 /* Collective; both pointers are 0 then. With it go the hints. */
 enum mr_err mr_file_set_view(struct mr_file *f, const struct mr_file_view *v, const struct mr_file_hints *hints,

@@ -65,8 +65,10 @@ static enum mr_err through_aggregators(struct mr_file *f, bool write, uint64_t n
     if (err) /* without data of its own, but the others wait for this rank */
         b = (struct mr_io_bytes){0};
     met = mr_io_two_phase(f, write, nth, &b, all);
+    if (!err)
+        err = met;
+    met = mr_io_bytes_end(&b, write, err ? 0 : len);
     met = mr_io_agree(f, err ? err : met);
-    mr_io_bytes_end(&b, write, met ? 0 : len);
     *bytes = met ? 0 : mr_io_in_memory(f, d, len);
     return met;
 }

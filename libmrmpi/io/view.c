@@ -6,9 +6,9 @@
 
 /* Each member's message to all others about its view. */
 struct told {
-    uint64_t etype_size;
+    uint64_t etype_size, datarep;
     int64_t err;
-    int32_t datarep, holes, locks, overlaps; /* locks: able to lock its writes */
+    int32_t holes, locks, overlaps; /* locks: able to lock its writes */
 };
 
 /* The etype and the filetype as they are in the file; references. */
@@ -16,15 +16,16 @@ struct in_file {
     struct mr_type *etype, *filetype;
 };
 
-static struct mr_type *type_in_file(const struct mr_file_view *v, struct mr_type *t)
-{
-    return v->datarep == MR_DATAREP_EXTERNAL32 ? mr_external_type(t) : mr_type_get(t);
-}
-
 static enum mr_err put_in_file(const struct mr_file_view *v, struct in_file *in)
 {
-    in->etype = type_in_file(v, v->etype);
-    in->filetype = type_in_file(v, v->filetype);
+    enum mr_err err = mr_datarep_measure(v->datarep, v->etype);
+
+    if (!err)
+        err = mr_datarep_measure(v->datarep, v->filetype);
+    if (err)
+        return err;
+    in->etype = mr_datarep_type(v->datarep, v->etype);
+    in->filetype = mr_datarep_type(v->datarep, v->filetype);
     return in->etype && in->filetype ? MR_SUCCESS : mr_fail(MR_ERR_NO_MEM, "no memory for a view");
 }
 
@@ -95,7 +96,7 @@ static enum mr_err gather_views(const struct mr_file *f, const struct mr_file_vi
 
     if (!mine.err) {
         mine.etype_size = in->etype->size;
-        mine.datarep = (int32_t)v->datarep;
+        mine.datarep = mr_datarep_number(v->datarep);
         mine.holes = in->filetype->size && !in->filetype->contiguous;
         mine.overlaps = mr_tiling_order(in->filetype) == MR_TILING_OVERLAPS;
     }

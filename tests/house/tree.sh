@@ -191,6 +191,7 @@ conn/conn.h conn/route/quota.h             pure; shared with mrrun
 conn/conn.h conn/route/rules.h             embedded in struct mr_peers; pure; shared with mrrun
 conn/conn.h conn/route/sched.h             pure, inline, on the path of each packet
 core/core.h core/basic.h                   a table of which types, names and reductions are generated
+io/io.h io/datarep.h                       the shell registers representations and asks for sizes
 io/io.h io/tiling.h                        embedded in struct mr_file
 net/net.h net/stripe/writer.h              inline, on the path of short writes
 p2p/p2p.h p2p/match/match.h                embedded in struct mr_request; pure

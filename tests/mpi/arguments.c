@@ -170,6 +170,8 @@ static int allowed(const struct function *f, const struct arg *a, const struct w
         {"", "query_fn"},
         {"", "free_fn"},
         {"", "cancel_fn"},
+        {"", "read_conversion_fn"},
+        {"", "write_conversion_fn"},
         /* nothing to be looked at: no request, no room for a text, no arguments, no edges, no weights */
         {"MPI_P", "array_of_partitions"},
         {"", "partition"},
@@ -275,6 +277,8 @@ static long right(const struct function *f, const struct arg *a, long *at)
         fill((int *)at, 1);
     else if (!strcmp(a->type, "const MPI_Count *"))
         at[0] = at[1] = 1;
+    else if (begins(f, "MPI_Register_datarep") && !strcmp(a->name, "datarep"))
+        strcpy((char *)at, "x");
     else if (strstr(a->type, "char *"))
         strcpy((char *)at,
                strcmp(a->name, "datarep") ? strcmp(a->name, "pset_name") ? "x" : "mpi://SELF" : "external32");
