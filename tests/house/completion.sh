@@ -38,6 +38,7 @@ is "simfab's verbs" "$(offered simfab "" | tr ' ' '\n' | sort | xargs)" "$(simfa
 for v in $(offered simfab ""); do
   is "every option of simfab $v is offered" "$(simfab "$v" --help | sed -n '/^usage:/,/^$/p; /^  --/p' | sed -E 's/^( *[^ ]+( [^ ]+)*)  .*/\1/' | options | lacks simfab "$v" -)" ""
 done
+is "shapes of topologies" "$(offered simfab topology f) $(offered simfab topology --hosts 8 r) $(offered simfab topology fat-tree --radi)" "fat-tree ring --radix"
 is "verbs of verbs" "$(offered simfab flow "" | xargs); $(offered simfab opensm w)" "--help add del list run; wait"
 simfab() { [ "$*" = "status --hosts" ] && printf 'h1\nh2\n'; }
 export SIMFAB_DIR=$tmp
