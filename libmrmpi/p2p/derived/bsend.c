@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Buffered sends (MPI-4.1 section 3.6). An attached buffer holds blocks, each a header and the packed message. In
- * memory of the program they lie in the order of their addresses; a new block goes into the first gap that is large
- * enough. A message that leaves at once gives its block back at once, but must have found room, so that a program with
- * too small a buffer always gets the error. An automatic buffer allocates each block.
+ * memory of the program they lie in the order of their addresses; a new block goes behind the latest one, or, without
+ * room there, into the first gap that is large enough. A message that leaves at once gives its block back at once, but
+ * must have found room, so that a program with too small a buffer always gets the error. An automatic buffer allocates
+ * each block.
+ *
+ * All blocks are looked at when room is missing, and else when they are twice as many as were left the last time: the
+ * time of a send does not depend on the number of messages under way.
  *
  * A buffer lives until it is detached and its messages are no longer waited for. Before its communicator, session or
  * process goes, it is detached, because the blocks are in memory that the program will use again.
@@ -14,10 +18,11 @@
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/p2p/derived/internal.h"
 
-#define ALIGN 16
+#define ALIGN      16
+#define BLOCKS_FEW 64 /* blocks that are not worth a look at all */
 
 struct block {
-    struct block *next;
+    struct block *next, *before;
     size_t bytes;           /* with the header, rounded up */
     struct mr_request *req; /* NULL: about to be sent */
     uint64_t number;        /* counts the blocks of the buffer */
@@ -35,7 +40,10 @@ struct mr_bsend {
     struct mr_buffer given;
     char *start, *end; /* the aligned part */
     struct block *first;
-    uint64_t blocks; /* blocks made so far */
+    struct block *latest;  /* the one behind which the next goes; NULL: before all */
+    struct block *late;    /* a block that was not complete when it was looked at; or NULL */
+    uint64_t blocks;       /* blocks made so far, */
+    size_t num, num_check; /* now, and how many there are at the next look at all */
     struct flush *flushes;
     int waiting; /* waiters for blocks to go */
     bool detached;
@@ -47,54 +55,70 @@ static bool polled; /* for flushes under way */
 
 /* ---- blocks ---- */
 
-static void block_remove(struct mr_bsend *b, struct block **at)
+static void block_remove(struct mr_bsend *b, struct block *old)
 {
-    struct block *old = *at;
-
-    *at = old->next;
+    *(old->before ? &old->before->next : &b->first) = old->next;
+    if (old->next)
+        old->next->before = old->before;
+    b->num--;
+    if (old == b->latest)
+        b->latest = old->before;
+    if (old == b->late)
+        b->late = NULL;
     if (old->req)
         mr_request_put(old->req);
     if (b->given.automatic)
         free(old);
 }
 
+static bool is_complete(const struct block *k)
+{
+    return k->req && k->req->complete;
+}
+
 static void reap(struct mr_bsend *b)
 {
-    struct block **at = &b->first;
-
-    while (*at) {
-        if ((*at)->req && (*at)->req->complete)
-            block_remove(b, at);
-        else
-            at = &(*at)->next;
+    for (struct block *k = b->first, *next; k; k = next) {
+        next = k->next;
+        if (is_complete(k))
+            block_remove(b, k);
     }
+    b->num_check = 2 * b->num + BLOCKS_FEW;
 }
 
-/* True if the first n blocks are gone. */
+/* True if the first n blocks are gone. The last of them is looked at first: it probably goes last. */
 static bool are_blocks_gone(struct mr_bsend *b, uint64_t n)
 {
+    if (b->late && b->late->number <= n && !is_complete(b->late))
+        return false;
     reap(b);
+    b->late = NULL;
     for (struct block *k = b->first; k; k = k->next)
-        if (k->number <= n)
-            return false;
-    return true;
+        if (k->number <= n && (!b->late || k->number > b->late->number))
+            b->late = k;
+    return !b->late;
 }
 
-/* The first gap of so many bytes: where the block goes into the list, and its address; NULL if there is none. */
-static struct block *find_gap(struct mr_bsend *b, size_t bytes, struct block ***link)
+/* A gap of so many bytes behind a block, or before all (NULL): its address, or NULL. */
+static struct block *gap_behind(const struct mr_bsend *b, const struct block *k, size_t bytes)
 {
-    struct block **at = &b->first;
-    char *from = b->start;
+    const struct block *next = k ? k->next : b->first;
+    char *from = k ? (char *)(uintptr_t)k + k->bytes : b->start;
 
-    for (; *at; at = &(*at)->next) {
-        if ((size_t)((char *)*at - from) >= bytes)
-            break;
-        from = (char *)*at + (*at)->bytes;
+    return (size_t)((next ? (char *)(uintptr_t)next : b->end) - from) < bytes ? NULL : (struct block *)from;
+}
+
+/* The first such gap; *before: the block before it, or NULL. */
+static struct block *find_gap(const struct mr_bsend *b, size_t bytes, struct block **before)
+{
+    struct block *gap = gap_behind(b, NULL, bytes);
+
+    *before = NULL;
+    for (struct block *k = b->first; k && !gap; k = k->next) {
+        gap = gap_behind(b, k, bytes);
+        *before = k;
     }
-    if ((size_t)((*at ? (char *)*at : b->end) - from) < bytes)
-        return NULL;
-    *link = at;
-    return (struct block *)from;
+    return gap;
 }
 
 static bool some_leave(const struct mr_bsend *b)
@@ -109,34 +133,34 @@ static bool some_leave(const struct mr_bsend *b)
  * A program depends on the room of a message known to have been received, but our notice of the receive may not have
  * been polled yet. Unreceived messages are not waited for.
  */
-static struct block *find_room(struct mr_bsend *b, size_t bytes, struct block ***link)
+static struct block *find_room(struct mr_bsend *b, size_t bytes, struct block **before)
 {
     struct block *k;
 
-    reap(b);
-    if (b->given.automatic) {
-        *link = &b->first;
+    if (b->num >= b->num_check)
+        reap(b);
+    *before = b->given.automatic ? NULL : b->latest;
+    if (b->given.automatic)
         return malloc(bytes);
-    }
-    while (!(k = find_gap(b, bytes, link)) && b->first && (mr_progress() || some_leave(b)))
+    k = gap_behind(b, b->latest, bytes);
+    if (k)
+        return k;
+    reap(b);
+    while (!(k = find_gap(b, bytes, before)) && b->first && (mr_progress() || some_leave(b)))
         reap(b);
     return k;
 }
 
 /* Takes the room found for it; no other message gets it from now on, whatever runs during the send. */
-static void block_insert(struct mr_bsend *b, struct block *k, size_t bytes, struct block **link)
+static void block_insert(struct mr_bsend *b, struct block *k, size_t bytes, struct block *before)
 {
-    *k = (struct block){.next = *link, .bytes = bytes, .number = ++b->blocks};
-    *link = k;
-}
+    struct block **link = before ? &before->next : &b->first;
 
-static void block_drop(struct mr_bsend *b, struct block *k)
-{
-    struct block **at = &b->first;
-
-    while (*at != k)
-        at = &(*at)->next;
-    block_remove(b, at);
+    *k = (struct block){.next = *link, .before = before, .bytes = bytes, .number = ++b->blocks};
+    if (k->next)
+        k->next->before = k;
+    *link = b->latest = k;
+    b->num++;
 }
 
 /* ---- sending ---- */
@@ -168,23 +192,23 @@ static enum mr_err send_buffered(const void *buf, size_t count, struct mr_type *
     struct mr_bsend *b = buffer_of(comm);
     size_t len = count * type->size;
     size_t bytes = (sizeof(struct block) + len + ALIGN - 1) & ~(size_t)(ALIGN - 1);
-    struct block *k, **link;
+    struct block *k, *before;
     enum mr_err err;
 
     if (message)
         *message = NULL;
     if (dest == MR_PROC_NULL)
         return MR_SUCCESS;
-    k = b ? find_room(b, bytes, &link) : NULL;
+    k = b ? find_room(b, bytes, &before) : NULL;
     if (!k)
         return no_room(b, len);
-    block_insert(b, k, bytes, link);
+    block_insert(b, k, bytes, before);
     mr_type_pack(buf, count, type, 0, k + 1, len);
     err = mr_isend(k + 1, len, mr_type_byte, dest, tag, comm, ctx, MR_SEND_STANDARD, &k->req);
     if (!err && message)
         *message = mr_request_get(k->req);
     if (err || k->req->complete)
-        block_drop(b, k);
+        block_remove(b, k);
     return err;
 }
 
