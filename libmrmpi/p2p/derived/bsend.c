@@ -71,7 +71,7 @@ static void block_remove(struct mr_bsend *b, struct block *old)
         free(old);
 }
 
-static bool is_complete(const struct block *k)
+static bool is_block_complete(const struct block *k)
 {
     return k->req && k->req->complete;
 }
@@ -80,7 +80,7 @@ static void reap(struct mr_bsend *b)
 {
     for (struct block *k = b->first, *next; k; k = next) {
         next = k->next;
-        if (is_complete(k))
+        if (is_block_complete(k))
             block_remove(b, k);
     }
     b->num_check = 2 * b->num + BLOCKS_FEW;
@@ -89,7 +89,7 @@ static void reap(struct mr_bsend *b)
 /* True if the first n blocks are gone. The last of them is looked at first: it probably goes last. */
 static bool are_blocks_gone(struct mr_bsend *b, uint64_t n)
 {
-    if (b->late && b->late->number <= n && !is_complete(b->late))
+    if (b->late && b->late->number <= n && !is_block_complete(b->late))
         return false;
     reap(b);
     b->late = NULL;
