@@ -9,5 +9,5 @@ TESTPROGS += tests/launch/limits
 tests/launch/limits_SRCS := tests/launch/limits.c
 tests/launch/limits_DEPS := libmrmpi.so
 
-SCRIPT_TESTS += tests/launch/hydra.sh tests/launch/slurm.sh tests/launch/fabric.sh tests/launch/wire.sh tests/launch/prolog.sh tests/launch/runs.sh tests/launch/openmpi.sh tests/launch/limits.sh
+SCRIPT_TESTS += tests/launch/hydra.sh tests/launch/slurm.sh tests/launch/fabric.sh tests/launch/wire.sh tests/launch/partitions.sh tests/launch/prolog.sh tests/launch/runs.sh tests/launch/openmpi.sh tests/launch/limits.sh
 LONG_TESTS += tests/launch/hydra.sh:--all tests/launch/qos.sh
