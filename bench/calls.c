@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * calls KIND BYTES COUNT FILE: two ranks of a node; rank 0 makes COUNT times the calls to be counted, which rank 1
- * never makes:
+ * calls KIND BYTES COUNT FILE: two ranks of a node; rank 0 makes the counted calls COUNT times, and rank 1 never:
  *
  *   isend  MPI_Isend, MPI_Wait
  *   irecv  MPI_Irecv, MPI_Wait, of a message that was sent before
  *   recv   MPI_Recv of such a message
  *
- * The ranks take turns by numbers in FILE, which must be new, not by messages, which would have to be received first. A
- * plain MPI program: the same source is counted under every MPI.
+ * The ranks take turns by numbers in FILE, a new file: messages would have to be received first. An MPI program without
+ * extensions: the same source is counted under every MPI.
  */
 #include <fcntl.h>
 #include <mpi.h>

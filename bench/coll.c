@@ -8,8 +8,8 @@
  * work, and for the scheduler to find places for all ranks. -s: all begin at an agreed moment, and a time lasts until
  * the last rank is done. Without -s, a library whose barrier lets a root go before the others seems faster, though the
  * others wait in the barrier instead: for ranks with a core each. -b: the barrier counts in, for the same reason, for
- * ranks without a core each: then it does not matter which of the two calls gives cores away. -t: data to send is
- * written anew before each call, as programs do and benchmarks seldom do, and received data is read.
+ * ranks without a core each: then either of the two calls may give cores away. -t: data to send is written anew before
+ * each call, as programs do and benchmarks seldom do, and received data is read.
  */
 #include <mpi.h>
 #include <stdbool.h>
@@ -76,7 +76,7 @@ static void call(const char *name, size_t len, char form, int n)
     MPI_Abort(MPI_COMM_WORLD, 2);
 }
 
-/* name: "NAME", "NAME:i" or "NAME:p", whose request is made before. */
+/* name: "NAME", "NAME:i" or "NAME:p" with its request made before. */
 static void run(const char *name, int n)
 {
     size_t len = strcspn(name, ":");
@@ -203,7 +203,7 @@ static double after_barriers(const char *name, int n, int times)
 enum { TIMES_MOST = 100, MARGIN_US = 10 };
 #define LATE 1e9
 
-/* From a common moment until the last rank is done: the mean of the calls for which no rank came late. */
+/* From a common moment until the last rank is done: the mean of the calls without a late rank. */
 static double from_a_moment(const char *name, int n, int times)
 {
     double t[TIMES_MOST], most[TIMES_MOST], sum = 0;
@@ -273,7 +273,7 @@ int main(int argc, char **argv)
     in = calloc(most * (size_t)size + 1, 1);
     out = calloc(most * (size_t)size + 1, 1);
     counts = calloc(2 * (size_t)size, sizeof(int));
-    /* unwritten pages are all one page of zeros, from which no copy is slow */
+    /* unwritten pages are all one page of zeros: no copy is slow */
     memset(in, 1, most * (size_t)size);
     memset(out, 2, most * (size_t)size);
     for (char *name = strtok(argv[1], ","); name; name = strtok(NULL, ","))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A flood: rank 0 sends COUNT messages of BYTES with MPI_Send to rank 1, which asks for them SECONDS later; meanwhile
- * it is outside MPI (away) or looks for a message that never comes (probing), so that the library can take in what
- * arrives. Rank 0 prints by how many KiB the most that each process ever had in memory has grown.
+ * A flood: rank 0 sends COUNT messages of BYTES with MPI_Send to rank 1. Rank 1 receives SECONDS later; meanwhile rank
+ * 1 is outside MPI (away) or probes for a message that never comes (probing), so that the library can take in arrivals.
+ * Rank 0 prints by how many KiB the most that each process ever had in memory has grown.
  *     flood away|probing COUNT BYTES SECONDS
  */
 #include <mpi.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A file of all ranks, for bench/io.sh: io FILE MIB. Each rank has MIB MiB of the file, in one stretch or in blocks
- * interleaved with those of other ranks. The ranks write and read their parts alone and together, five times. Prints
+ * interleaved with other ranks' blocks. The ranks write and read their parts alone and together, five times. Prints
  * lines of block (0: one stretch), mode (alone, all), operation (write, read), and the shortest time from barrier to
  * barrier in ms.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Run by bench/reliability.sh under mrrun, and by nothing else; times are those of MPI_Wtime.
+ * Run by bench/reliability.sh under mrrun, and by nothing else; times are by MPI_Wtime.
  *
  *   pair KIND:BYTES:COUNT...            two ranks; each figure is the median over up to BLOCKS parts of COUNT
  *       latency    half a round trip: "latency BYTES MICROSECONDS"
@@ -10,12 +10,12 @@
  *   steps HOST PEERS EACH RATE[,RATE]... STEPS away|poll SMALL LARGE PERCENT
  *       In each step every rank sends EACH messages and receives as many, then leaves MPI (away), or looks in every
  *       50 us (poll), until it has sent RATE messages a second on average; 0: the next step comes at once. HOST: ranks
- * of a host, which do not talk to each other. PEERS 0: a step's peers are drawn from all others, as receivers and as
- *       senders different ones; otherwise so many neighbours, with which it exchanges in turn. PERCENT of the messages
+ * of a host, without messages among each other. PEERS 0: a step's peers are drawn from all others, as receivers and as
+ *       senders different ones; otherwise the number of neighbours for exchanges in turn. PERCENT of the messages
  * are LARGE bytes long, the others SMALL. Contents are checked. For each rate, one after the other, rank 0 prints "run
  * RATE" and then, each "NAME MEAN MOST" over the ranks: rate (messages a second), mbytes (10^6 a second), wait
- * (microseconds of a step in MPI), seconds, and what each counter of the library has grown by in that time; the largest
- * values since the start for those named most.
+ * (microseconds of a step in MPI), seconds, and the growth of each counter of the library in that time; of counters
+ * named most the largest values since the start.
  */
 #include <mpi.h>
 #include <stdbool.h>

@@ -11,10 +11,10 @@
  *   fence:BYTES:COUNT         two fences, between them a put to the next rank by every rank
  *   away-KIND:BYTES:COUNT     KIND, among those with one operation each, while the target is outside MPI
  *
- * "away": COUNT times the target sleeps for a millisecond, and the origin begins a tenth of one later: what a program
- * waits for that uses a part of one that computes. Asleep, since on simulated hosts computing takes no time.
+ * "away": COUNT times the target sleeps for a millisecond, and the origin begins a tenth of one later: the wait of a
+ * program for a part of a computing one. Asleep, since on simulated hosts computing takes no time.
  *
- * Rank 0 is the origin, rank 1 the target, which waits in a barrier; the others take part in fences only. Every figure
+ * Rank 0 is the origin, rank 1 the target and waits in a barrier; the others take part in fences only. Every figure
  * is the median over up to BLOCKS equal parts of COUNT, and beside it the best of them. A plain MPI program: the same
  * source is measured under every MPI.
  */
@@ -154,7 +154,7 @@ static void sleep_ns(long ns)
     nanosleep(&(struct timespec){.tv_nsec = ns}, NULL);
 }
 
-/* Seconds for a step whose target is not in MPI. Called by both. */
+/* Seconds for a step with a target outside MPI. Called by both. */
 static double measure_away(const struct kind *k, int bytes, int count, double *best)
 {
     double *second = calloc((size_t)count, sizeof *second), median, start;
@@ -201,7 +201,7 @@ static void run(const struct kind *k, int away, int bytes, int count)
     buf = malloc(room);
     if (!buf)
         MPI_Abort(MPI_COMM_WORLD, 3);
-    memset(buf, 1, room); /* unwritten pages are all one page of zeros, from which no copy is slow */
+    memset(buf, 1, room); /* unwritten pages are all one page of zeros: no copy is slow */
     MPI_Win_allocate((MPI_Aint)room, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
     memset(base, 0, room);
     MPI_Barrier(MPI_COMM_WORLD);

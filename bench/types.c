@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What datatypes cost: for each type, "NAME BYTES PACK UNPACK ROUND COPY" in microseconds: MPI_Pack and MPI_Unpack of
+ * The cost of datatypes: for each type, "NAME BYTES PACK UNPACK ROUND COPY" in microseconds: MPI_Pack and MPI_Unpack of
  * one element, half a round trip of it between two ranks, and memcpy of as many bytes. Of BLOCKS parts the least: the
  * load of others only adds. A plain MPI program: the same binary runs under every MPI with its binary interface. The
  * argument is the bytes of data that each type has, about.
@@ -133,7 +133,7 @@ static MPI_Datatype blocks(int n)
     return t;
 }
 
-/* Of a box of doubles, four deep, one of the faces whose numbers lie apart. */
+/* Of a box of doubles, four deep, one of the faces with numbers apart. */
 static MPI_Datatype face(int n)
 {
     MPI_Datatype t;

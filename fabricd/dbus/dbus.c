@@ -13,7 +13,7 @@
 
 static int on_retry(sd_event_source *source, uint64_t usec, void *arg);
 
-/* ---- what the daemon tells --------------------------------------------------------------------------------------- */
+/* ---- news of the daemon ------------------------------------------------------------------------------------------ */
 
 static void on_job_news(void *arg, const struct job *job, enum job_news news)
 {

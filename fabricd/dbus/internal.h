@@ -29,7 +29,7 @@
 #define DBUS_NO_PARTITION "org.mrmpi.Fabric1.Error.NoPartition"
 #define DBUS_NOT_JOINED   "org.mrmpi.Fabric1.Error.NotJoined"
 
-/* Polkit's names for what only root may do otherwise. */
+/* Polkit's names for actions otherwise of root only. */
 #define DBUS_JOBS_ACTION       "org.mrmpi.fabric1.manage-jobs"
 #define DBUS_POLICY_ACTION     "org.mrmpi.fabric1.manage-policy"
 #define DBUS_PARTITIONS_ACTION "org.mrmpi.fabric1.manage-partitions"
@@ -55,7 +55,7 @@ struct dbus {
 /* sender.c */
 
 /*
- * Executes a call whose sender is known. may: root, the daemon's user, or a user whom polkit allows to give orders (if
+ * Executes a call of a known sender. may: root, the daemon's user, or a user whom polkit allows to give orders (if
  * asked: see sender_ask). 0 or positive: the call has replied; negative, with err or without: the caller gets the
  * error.
  */
@@ -71,8 +71,8 @@ int sender_ask(struct dbus *b, sd_bus_message *m, const char *action, sender_cal
 void sender_forget(struct dbus *b);
 
 /*
- * waiting.c: callers who wait for the end of a task. A caller that is added is the asker of a task of the daemon, which
- * has it reply.
+ * waiting.c: callers waiting for the end of a task. An added caller is the asker of a task of the daemon, and the task
+ * replies.
  */
 struct waiting;
 /* 0, a negative errno or enum fd_ended. */

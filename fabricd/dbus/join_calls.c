@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Methods about partitions of jobs (jobs/joins.h). The hosts join when the manager's task has ended, and the caller
- * waits for that. The partition follows from the job's facts, once: a call about a user whose groups are not known yet
- * is kept until they are.
+ * waits for that. The partition follows from the job's facts, once: a call about a user with unknown groups is kept
+ * until the groups are known.
  */
 #include "fabricd/dbus/internal.h"
 

@@ -147,7 +147,7 @@ static int get_subnet_managers(sd_bus *bus, const char *path, const char *interf
     return r.rc < 0 ? r.rc : sd_bus_message_close_container(reply);
 }
 
-/* Each look that finds a master moves the time of its row, which is no news. */
+/* Each look that finds a master moves the time of its row: no news. */
 static void put_subnet_manager(void *arg, const struct manager_row *row)
 {
     text_printf(arg, "%s/%d %" PRIx64 " %s %u %s %d %d %u\n", row->plane->port.device, row->plane->port.num, row->guid,
@@ -327,7 +327,7 @@ static int on_end_job(sd_bus_message *m, void *arg, sd_bus_error *err)
     return sender_ask(arg, m, DBUS_JOBS_ACTION, end_job_known, err);
 }
 
-/* ---- questions: of everybody about his jobs, of those who may give orders about all ----------------------------- */
+/* ---- questions: of every user about own jobs, with the right to give orders about all ---------------------------- */
 
 static int append_job(const struct daemon *d, sd_bus_message *reply, const struct job *job)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The sender of a call: from the bus, which knows the sender from the kernel, not from the message. The answer takes a
+ * The sender of a call, from the bus: the bus has the sender from the kernel, not from the message. The answer takes a
  * round trip to the bus, and one more to polkit for unprivileged senders; the loop continues meanwhile.
  */
 #include "fabricd/dbus/internal.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Callers of the bus who wait for the end of a task of the manager, with the lines that the task says. */
+/* Callers of the bus waiting for the end of a task of the manager, with the lines of the task. */
 #include "fabricd/dbus/internal.h"
 
 #include <stdlib.h>

@@ -35,7 +35,7 @@ LIMITS = (
     ('comments', 'simfab', 8, 30),
     ('comments', 'mrrun', 8, 30),
     ('comments', 'tests', 8, 33),
-    ('comments', 'bench', 11, 33),
+    ('comments', 'bench', 8, 33),
 )
 
 

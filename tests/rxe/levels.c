@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * levels SOCKET SMALL BULK: answers every hello like a fabricd with a policy that puts messages of up to 4096 bytes on
- * service level SMALL and longer messages on BULK. For the laboratory, which has no subnet manager and so no fabricd.
+ * service level SMALL and longer messages on BULK. For the laboratory: no subnet manager, hence no fabricd.
  * Prints "ready" when listening; ends when its standard input does.
  */
 #include <poll.h>

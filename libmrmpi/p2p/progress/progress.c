@@ -2,7 +2,8 @@
 /*
  * Progress and waiting. A waiter polls until its condition holds. Without work it spins for a while, then yields the
  * processor, and then sleeps until a peer rings: soon with more ranks than cores or if other programs are seen to use
- * our core, else after a tenth of a second. If the network may bring something, which rings for no rank, it naps.
+ * our core, else after a tenth of a second. If the network may bring something, the waiter naps: the network rings for
+ * no rank.
  *
  * With several threads one of them polls for all, and hands the lock over between two polls to a thread that the last
  * poll may concern.
@@ -38,7 +39,7 @@
 /* A yield of at most this time has found no other user of the core. */
 #define YIELDED_NS 20000
 /*
- * A yield of this time has found a computing program, which will be there next time, too. Yields do not help against
+ * A yield of this time has found a computing program, most likely there next time, too. Yields do not help against
  * it: some kernels take a time slice of ours for each, or yield to none but the threads of our session.
  */
 #define SLICE_NS  500000
@@ -274,8 +275,8 @@ static uint64_t spin_ns(uint64_t now)
 }
 
 /*
- * With a core for each rank: spin, then yield, then sleep. The spinning time is learnt: a wait in which another program
- * took the yielded core makes the next wait spin shorter, any other wait makes it spin its full time again. The first
+ * With a core for each rank: spin, then yield, then sleep. The spinning time is learnt: if another program took the
+ * yielded core, the next wait spins shorter; after any other wait the next one spins its full time again. The first
  * CLOCK_EVERY polls always spin.
  */
 static void idle_alone(struct idle *idle, bool (*done)(void *arg), void *arg)
@@ -309,7 +310,7 @@ static inline void idle_over(struct idle *idle)
     *idle = (struct idle){0};
 }
 
-/* The awaited event has come: by this thread's poll, which has ended idling, or by another's. */
+/* The awaited event has come: by this thread's poll, or by another thread's. */
 static inline void idle_end(const struct idle *idle)
 {
     if (unlikely(idle->dozes))

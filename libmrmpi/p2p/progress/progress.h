@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-/* As mr_progress_until, until *complete, which other threads may set. polled: the caller has just polled in vain. */
+/* As mr_progress_until, until *complete, set perhaps by another thread. polled: the caller has just polled in vain. */
 void mr_progress_wait(const volatile bool *complete, bool polled);
 void mr_progress_init(void); /* nothing is registered */
 

@@ -20,15 +20,15 @@ struct mr_winmem_part {
 };
 
 /*
- * Collective over c. part: of all ranks, with their sizes, which are the same everywhere; gives those on this node one
- * memory, and returns the places of the parts: one behind the other in order of ranks, or each from a page on. It is
- * the caller's, to be dropped. MR_ERR_RMA_SHARED: it cannot be shared, by all ranks alike; nothing is left.
+ * Collective over c. part: of all ranks, with their sizes, equal everywhere; gives the ranks of this node one memory,
+ * and returns the places of the parts: one behind the other in order of ranks, or each from a page on. The caller drops
+ * the memory. MR_ERR_RMA_SHARED: the memory cannot be shared, by all ranks alike; nothing is left.
  */
 enum mr_err mr_winmem_make(struct mr_comm *c, size_t header_bytes, bool page_aligned, struct mr_winmem_part *part,
                            struct mr_winmem **out);
 void mr_winmem_drop(struct mr_winmem *m); /* NULL is fine */
 
-/* An integer in such memory, by which one process at a time holds something: 0, or the holder, which may die. */
+/* A lock in such memory for one process at a time: 0, or the holder. The holder may die. */
 void mr_winmem_take(uint32_t *holder);
 void mr_winmem_give(uint32_t *holder);
 
