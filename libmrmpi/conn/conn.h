@@ -24,7 +24,6 @@
 #include "libmrmpi/conn/route/ahead.h"
 #include "libmrmpi/conn/route/health.h"
 #include "libmrmpi/conn/route/pace.h"
-#include "libmrmpi/conn/route/pair.h"
 #include "libmrmpi/conn/route/quota.h"
 #include "libmrmpi/conn/route/rules.h"
 #include "libmrmpi/conn/route/sched.h"

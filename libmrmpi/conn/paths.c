@@ -13,6 +13,7 @@
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/launch/launch.h"
+#include "libmrmpi/conn/route/pair.h"
 #include "libmrmpi/verbs/verbs.h"
 
 /* Only pairs of ports that have several LIDs each. False: no daemon could be asked. */

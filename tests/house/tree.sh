@@ -178,18 +178,17 @@ public_parts() {
   cat <<'PARTS'
 channel/channel.h channel/reorder.h        embedded in struct mr_vc
 channel/channel.h channel/shm_claim.h      inline, on the path of messages that both ranks move; pure
-conn/conn.h conn/cm/conn.h                 embedded in struct mr_peer; pure
-conn/conn.h conn/fabric/client.h           shared with mrrun; inline, on the path of each packet
-conn/conn.h conn/reliable/ack.h            pure, inline, on the path of each packet
-conn/conn.h conn/reliable/loss.h           the same
-conn/conn.h conn/route/address.h           embedded in struct mr_peer; pure
-conn/conn.h conn/route/ahead.h             pure, inline, on the path of each packet; shared with mrrun and fabricd
-conn/conn.h conn/route/health.h            pure
-conn/conn.h conn/route/pace.h              pure, inline, on the path of each packet; shared with mrrun
-conn/conn.h conn/route/pair.h              pure; shared with mrrun
-conn/conn.h conn/route/quota.h             pure; shared with mrrun
-conn/conn.h conn/route/rules.h             embedded in struct mr_peers; pure; shared with mrrun
-conn/conn.h conn/route/sched.h             pure, inline, on the path of each packet
+conn/conn.h conn/cm/conn.h                 embedded in struct mr_peer; net/rely.c tells handshakes of traffic; pure
+conn/conn.h conn/fabric/client.h           net/ asks for levels, budgets and paces, inline on the path of each packet
+conn/conn.h conn/reliable/ack.h            embedded in struct mr_net_peer; inline, on the path of each packet; pure
+conn/conn.h conn/reliable/loss.h           the part of send windows for lossy links, which net/rely.c drives; pure
+conn/conn.h conn/route/address.h           net/ names a peer's host and ports; pure
+conn/conn.h conn/route/ahead.h             embedded in struct mr_peers and net/; inline, on the path of each packet; pure
+conn/conn.h conn/route/health.h            health in words on the wire, written and read by net/health.c; pure
+conn/conn.h conn/route/pace.h              embedded in struct mr_peers and net/; inline, on the path of each packet; pure
+conn/conn.h conn/route/quota.h             net/rings.c gives rings by the same rule as connections; pure
+conn/conn.h conn/route/rules.h             embedded in struct mr_peers; the use of a packet for net/post.c; pure
+conn/conn.h conn/route/sched.h             embedded in struct mr_peer; inline, on the path of each packet; pure
 core/core.h core/basic.h                   a table of which types, names and reductions are generated
 io/io.h io/datarep.h                       the shell registers representations and asks for sizes
 io/io.h io/tiling.h                        embedded in struct mr_file

@@ -10,6 +10,7 @@
 #include "libmrmpi/conn/internal.h"
 #include "libmrmpi/launch/launch.h"
 #include "libmrmpi/conn/peer/internal.h"
+#include "libmrmpi/conn/route/pair.h"
 #include "libmrmpi/verbs/post.h"
 #include "libmrmpi/verbs/verbs.h"
 #include "tests/check.h"

@@ -13,6 +13,7 @@
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/launch/launch.h"
 #include "libmrmpi/conn/route/health.h"
+#include "libmrmpi/conn/route/pair.h"
 #include "libmrmpi/verbs/verbs.h"
 
 const char *mr_sub_name(const struct mr_sub *sub, char out[MR_SUB_NAME])
