@@ -120,11 +120,6 @@ struct mr_sub *mr_sub_tagged(struct mr_peer *p, uint32_t tag)
     return tag < p->num_subs ? &p->sub[tag] : NULL;
 }
 
-const char *mr_sub_name(const struct mr_sub *sub, char out[MR_SUB_NAME])
-{
-    return "test";
-}
-
 void mr_sub_break(struct mr_sub *sub)
 {
     fake.breaks++;

@@ -12,6 +12,7 @@
 #include "libmrmpi/launch/launch.h"
 #include "libmrmpi/conn/internal.h"
 #include "libmrmpi/conn/peer/internal.h"
+#include "tests/stubs/stub.h"
 
 #define SUBS 2u /* of each parity */
 #define MS   1000000ull
@@ -29,14 +30,8 @@ static struct mr_load loads[2][SUBS];
 static struct mr_address address;
 static struct mr_launch launch;
 static const int node_of[2] = {0, 1};
-static uint64_t clock_ns;
 static unsigned drains, keepalives, flushes;
 static int keepalive_error;
-
-uint64_t mr_clock_ns(void)
-{
-    return clock_ns;
-}
 
 void mr_sub_set_up(struct mr_sub *s, bool up)
 {
@@ -84,7 +79,7 @@ static void make_peer(void)
     memset(loads, 0, sizeof loads);
     memset(&address, 0, sizeof address);
     launch = (struct mr_launch){.rank = 0, .size = 2, .num_nodes = 2, .node_of = node_of};
-    clock_ns = 1000000 * MS;
+    stub_clock_ns = 1000000 * MS;
     drains = keepalives = flushes = 0;
     keepalive_error = 0;
     mr_config.log_level = -1;

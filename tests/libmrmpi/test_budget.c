@@ -7,6 +7,7 @@
 #include "libmrmpi/launch/launch.h"
 #include "libmrmpi/verbs/contexts.h"
 #include "tests/check.h"
+#include "tests/stubs/stub.h"
 
 #define PEERS 4u
 #define RC    (1u << MR_LINK_RC)
@@ -24,24 +25,13 @@ static struct mr_sub sub[PEERS];
 static struct mr_address address[PEERS];
 static struct mr_load load[PEERS];
 static struct mr_peer *parked; /* the last peer refused */
-static uint64_t clock_ns;
-static unsigned contexts; /* of the adapters here */
+static unsigned contexts;      /* of the adapters here */
 
 /* ---- the files beside -------------------------------------------------------------------------------------------- */
-
-uint64_t mr_clock_ns(void)
-{
-    return clock_ns;
-}
 
 unsigned mr_verbs_contexts(void)
 {
     return contexts;
-}
-
-uint32_t mr_vc_received(const struct mr_vc *vc)
-{
-    return 0;
 }
 
 int mr_vc_send_control(struct mr_vc *vc, struct mr_hdr *hdr, const void *payload, size_t len)
@@ -79,7 +69,7 @@ static void setup(void)
     memset(sub, 0, sizeof sub);
     memset(load, 0, sizeof load);
     launch = (struct mr_launch){.size = PEERS + 1, .num_nodes = PEERS + 1, .node_of = nodes};
-    clock_ns = 1000 * TICK;
+    stub_clock_ns = 1000 * TICK;
     parked = NULL;
     mr_config.log_level = -1;
     mr_config.rc_after = 0;
@@ -126,8 +116,8 @@ static void sends(unsigned i, uint32_t packets)
 
 static void tick(void)
 {
-    clock_ns += TICK;
-    mr_budget_tick(clock_ns);
+    stub_clock_ns += TICK;
+    mr_budget_tick(stub_clock_ns);
 }
 
 static void is_closed(unsigned i)
@@ -214,7 +204,7 @@ START_TEST(one_goes_for_another)
     tick();
     ck_assert(!has(2));
     is_closed(1);
-    mr_budget_tick(++clock_ns); /* at once */
+    mr_budget_tick(++stub_clock_ns); /* at once */
     ck_assert(has(2) && has(0));
     ck_assert_uint_eq(mr_connect.num_held, 2);
 }
@@ -263,7 +253,7 @@ START_TEST(after_a_refusal)
     sends(0, 1000);
     tick();
     ck_assert(!has(0));
-    clock_ns = peer[0].connect->ask_ns;
+    stub_clock_ns = peer[0].connect->ask_ns;
     sends(0, 1000);
     tick();
     ck_assert(has(0));

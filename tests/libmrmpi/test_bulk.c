@@ -22,6 +22,7 @@
 #include "tests/check.h"
 #include "libmrmpi/verbs/memory/use.h"
 #include "libmrmpi/verbs/memory/memory.h"
+#include "tests/stubs/stub.h"
 
 enum { SUBS = 2, PART = 64 << 10, LEN = 1 << 20 };
 
@@ -36,7 +37,6 @@ static void set_policies(void)
 }
 struct mr_verbs mr_verbs;
 
-static uint64_t now_ns;
 static unsigned room[SUBS];   /* parts that a link still takes */
 static unsigned posted[SUBS]; /* parts */
 static uint64_t longest;      /* of them */
@@ -53,11 +53,6 @@ static struct mr_vc *vc_to(struct mr_peer *p)
 }
 
 /* ---- functions called by the folder ---- */
-
-uint64_t mr_clock_ns(void)
-{
-    return now_ns;
-}
 
 uint32_t mr_memory_rkey(const struct mr_memory *m, const struct mr_rail *rail)
 {
@@ -232,11 +227,6 @@ bool mr_odp_owns(const struct mr_reg *r)
     return r == &everything;
 }
 
-const char *mr_sub_name(const struct mr_sub *sub, char out[MR_SUB_NAME])
-{
-    return "test";
-}
-
 static const struct mr_link_ops ops = {.write = take_part, .read = take_part};
 
 /* ---- a peer with two rails ---- */
@@ -312,18 +302,18 @@ START_TEST(time_counts_from_the_first_part)
     void *buf = malloc(LEN);
 
     for (int round = 0; round < 8; round++) {
-        uint64_t begin = now_ns += 1000000;
+        uint64_t begin = stub_clock_ns += 1000000;
 
         memset(posted, 0, sizeof posted);
         room[0] = 1;
         room[1] = LEN / PART;
         put(p, buf);
         ck_assert_uint_eq(posted[0], 1);
-        now_ns = begin + 500000;
+        stub_clock_ns = begin + 500000;
         room[0] = LEN / PART;
         ck_assert(!mr_stripes_resume(p));
         ck_assert_uint_eq(posted[0] + posted[1], LEN / PART);
-        now_ns = begin + 1000000;
+        stub_clock_ns = begin + 1000000;
         complete(0);
         complete(1);
         ck_assert_int_eq(sent, round + 1);
@@ -430,7 +420,7 @@ START_TEST(reads_are_paced)
     before = posted[0];
     ck_assert_uint_eq(posted[0] + posted[1], LEN / PART);
     memset(posted, 0, sizeof posted);
-    mr_pace_set(&mr_peers.pace[0], 1000000000, 0, now_ns);
+    mr_pace_set(&mr_peers.pace[0], 1000000000, 0, stub_clock_ns);
     mr_peers.paced = true;
     longest = 0;
     ck_assert_int_eq(mr_net_read(vc_to(p), buf, LEN, (struct mr_vc_part){.len = LEN}, &from, p), 0);
@@ -441,7 +431,7 @@ START_TEST(reads_are_paced)
     ck_assert(mr_peers.pace[0].waited);
     longest = 0;
     for (unsigned i = 1; i < LEN / 2 / MR_PACE_PIECE; i++) {
-        now_ns += MR_PACE_PIECE; /* a byte takes 1 ns */
+        stub_clock_ns += MR_PACE_PIECE; /* a byte takes 1 ns */
         ck_assert_int_eq(mr_stripes_resume(p), i + 1 < LEN / 2 / MR_PACE_PIECE);
         ck_assert_uint_eq(posted[0], i + 1);
     }

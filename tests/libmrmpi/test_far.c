@@ -10,6 +10,7 @@
 #include "libmrmpi/p2p/p2p.h"
 #include "libmrmpi/rma/winlock/far.h"
 #include "tests/check.h"
+#include "tests/stubs/stub.h"
 
 enum { SLOTS = 4, WORDS = 8 };
 
@@ -18,18 +19,12 @@ static union {
     unsigned char bytes[sizeof(struct mr_lock_part) + SLOTS];
 } memory;
 
-static uint64_t now_ns;
 static int (*poll_paused)(void);
 static void *const *paused;
 static struct mr_vc_atomic *word[WORDS]; /* under way */
 static unsigned num_words;
 static unsigned held, asked, cleared, given_back;
 static uint32_t delegations, withdrawn;
-
-uint64_t mr_clock_ns(void)
-{
-    return now_ns;
-}
 
 void mr_progress_register(enum mr_progress_when when, void *const *pending, int (*poll)(void))
 {
@@ -122,14 +117,14 @@ static void setup(void)
     mr_config.log_level = -1;
     memset(&memory, 0, sizeof(memory));
     memory.part.slots = 2;
-    now_ns = 1000;
+    stub_clock_ns = 1000;
     num_words = held = asked = cleared = given_back = delegations = withdrawn = 0;
     mr_far_init();
 }
 
 static void pass(uint64_t ns)
 {
-    now_ns += ns;
+    stub_clock_ns += ns;
     if (*paused)
         poll_paused();
 }

@@ -11,6 +11,7 @@
 #include "libmrmpi/net/internal.h"
 #include "libmrmpi/verbs/verbs.h"
 #include "tests/check.h"
+#include "tests/stubs/stub.h"
 
 #define PEERS  9u
 #define TICK   (MR_GRANT_NS + PEERS * MR_GRANT_PEER_NS)
@@ -29,14 +30,8 @@ static uint32_t received[PEERS], told[PEERS]; /* packets of each peer, grants se
 static struct mr_hdr word[PEERS];             /* the last */
 static struct mr_vc vcs[PEERS];
 static bool full; /* words find no memory */
-static uint64_t clock_ns;
 
 /* ---- the files beside -------------------------------------------------------------------------------------------- */
-
-uint64_t mr_clock_ns(void)
-{
-    return clock_ns;
-}
 
 static struct mr_vc *vc_of(unsigned i)
 {
@@ -71,7 +66,7 @@ static void set_budget(uint64_t rate)
 {
     for (unsigned i = 0; i < mr_verbs.num_rails; i++)
         for (unsigned l = 0; l < MR_LEVEL_PACKETS; l++)
-            mr_ahead_set(&mr_peers.ahead[i][l], rate, clock_ns);
+            mr_ahead_set(&mr_peers.ahead[i][l], rate, stub_clock_ns);
 }
 
 static void setup(void)
@@ -82,7 +77,7 @@ static void setup(void)
     memset(told, 0, sizeof told);
     memset(word, 0, sizeof word);
     launch = (struct mr_launch){.size = PEERS + 1};
-    clock_ns = 1000 * TICK;
+    stub_clock_ns = 1000 * TICK;
     full = false;
     mr_config.log_level = -1;
     mr_peers.launch = &launch;
@@ -106,8 +101,8 @@ static void interval(unsigned n)
 {
     for (unsigned i = 0; i < n; i++)
         arrive(i);
-    clock_ns += TICK;
-    mr_grant_tick(clock_ns);
+    stub_clock_ns += TICK;
+    mr_grant_tick(stub_clock_ns);
 }
 
 static unsigned all_told(void)
@@ -211,14 +206,14 @@ END_TEST
 START_TEST(an_interval_has_its_time)
 {
     arrive(0);
-    clock_ns += TICK;
-    mr_grant_tick(clock_ns);
+    stub_clock_ns += TICK;
+    mr_grant_tick(stub_clock_ns);
     arrive(1);
-    clock_ns += MR_GRANT_NS / 2;
-    mr_grant_tick(clock_ns);
+    stub_clock_ns += MR_GRANT_NS / 2;
+    mr_grant_tick(stub_clock_ns);
     ck_assert_uint_eq(all_told(), 1);
-    clock_ns += TICK;
-    mr_grant_tick(clock_ns);
+    stub_clock_ns += TICK;
+    mr_grant_tick(stub_clock_ns);
     ck_assert_uint_eq(all_told(), 2);
 }
 END_TEST
@@ -352,7 +347,7 @@ START_TEST(nonsense_is_refused)
     ck_assert(hear(1, MR_GRANT_MOST_KB, 0)); /* as much as may be said does not overflow */
     PEER(1).granted[0].bucket.left = 0;
     PEER(1).granted[0].empty = true;
-    ck_assert(mr_ahead_fill(&PEER(1).granted[0], clock_ns + 999999999));
+    ck_assert(mr_ahead_fill(&PEER(1).granted[0], stub_clock_ns + 999999999));
     ck_assert_int_eq(PEER(1).granted[0].bucket.left, PEER(1).granted[0].bucket.depth);
     free(PEER(1).granted);
 }

@@ -265,7 +265,7 @@ static bool ask(int r, uint64_t since_ns, bool *found)
     bool heard;
 
     asked = 0;
-    *found = mr_guard_ask(all[r], clock_ns, since_ns, &heard);
+    *found = mr_guard_ask(all[r], stub_clock_ns, since_ns, &heard);
     return heard;
 }
 
@@ -278,21 +278,21 @@ START_TEST(who_is_asked)
     connect_to(1, true);
     connect_to(2, true);
     connect_to(3, false);
-    ck_assert(!ask(1, clock_ns, &found) && found);
+    ck_assert(!ask(1, stub_clock_ns, &found) && found);
     of_one = last;
     ck_assert_uint_eq(asked, 2);
-    clock_ns += MS;
+    stub_clock_ns += MS;
     of_one->answered(of_one);
-    ck_assert(ask(1, clock_ns, &found));
-    ck_assert(!ask(1, clock_ns + 1, &found));
-    ck_assert(!ask(2, clock_ns, &found) && found);
+    ck_assert(ask(1, stub_clock_ns, &found));
+    ck_assert(!ask(1, stub_clock_ns + 1, &found));
+    ck_assert(!ask(2, stub_clock_ns, &found) && found);
     ck_assert_uint_eq(asked, 2);
-    ck_assert(ask(3, clock_ns, &found) && found);
+    ck_assert(ask(3, stub_clock_ns, &found) && found);
     ck_assert_uint_eq(asked, 4);
     more[1].up = false; /* lost: its guards still report about the others */
     more[1].error = more[2].error = -ENETDOWN;
-    ck_assert(ask(3, clock_ns, &found) && found);
-    ck_assert(!ask(5, clock_ns, &found) && !found);
+    ck_assert(ask(3, stub_clock_ns, &found) && found);
+    ck_assert(!ask(5, stub_clock_ns, &found) && !found);
     ck_assert_uint_eq(asked, 0);
 }
 END_TEST

@@ -438,7 +438,7 @@ START_TEST(first_way)
         mr_peer_connect(&peer);
         ck_assert_ptr_eq(conn.datagram_sub, &sub[1]);
         rails[1].down = true; /* then any */
-        clock_ns += 1000 * MS;
+        stub_clock_ns += 1000 * MS;
         mr_handshake_tick();
         ck_assert_uint_eq(num_sent, 2);
         return;
@@ -450,7 +450,7 @@ START_TEST(first_way)
     came = 0;
     ck_assert_uint_eq(sent.type, MR_CM_REP);
     ck_assert_ptr_eq(conn.datagram_sub, &sub[1]);
-    clock_ns += 1000 * MS;
+    stub_clock_ns += 1000 * MS;
     mr_handshake_tick();
     ck_assert_uint_eq(num_sent, 2);
     ck_assert_uint_eq(conn.datagram_sub->rail->index, 0);
@@ -575,18 +575,18 @@ START_TEST(rescue)
     connect_first();
     close_again(&sub[0]);
     close_again(&sub[1]);
-    conn.isolated_ns = clock_ns;
+    conn.isolated_ns = stub_clock_ns;
     rescue_failed = later = 0;
     ck_assert(mr_handshake_begin(&peer, &sub[1]));
     ck_assert(peer.cm.yields);
     ck_assert_uint_eq(sent.num_subs, SUBS);
     ck_assert_ptr_eq(conn.datagram_sub, &sub[0]);
-    clock_ns += 5 * MS;
+    stub_clock_ns += 5 * MS;
     mr_handshake_tick();
     ck_assert_uint_eq(sent.num_subs, SUBS);
     ck_assert_ptr_eq(conn.datagram_sub, &sub[1]);
     for (unsigned i = 0; i < 3; i++) {
-        clock_ns += 9 * MS;
+        stub_clock_ns += 9 * MS;
         mr_handshake_tick();
     }
     ck_assert_uint_eq(rescue_failed, 1);
@@ -604,7 +604,7 @@ START_TEST(rescue_of_those_that_answer)
     connect_first();
     close_again(&sub[0]);
     close_again(&sub[1]);
-    conn.isolated_ns = clock_ns;
+    conn.isolated_ns = stub_clock_ns;
     num_sent = 0;
     answers = 0;
     mr_peers.recovering = &peer;
@@ -648,7 +648,7 @@ START_TEST(vain_ones_give_way)
         ck_assert(mr_handshake_begin(&peer, &sub[0]));
     ck_assert_uint_eq(sent.sub[0].rail, 0);
     answers = held_up[_i].answers;
-    conn.round_ns = held_up[_i].asked ? clock_ns : 0;
+    conn.round_ns = held_up[_i].asked ? stub_clock_ns : 0;
     ck_assert_int_eq(mr_handshake_begin(&peer, &sub[1]), held_up[_i].begun);
     ck_assert_int_eq(sub[0].state, held_up[_i].begun ? MR_SUB_CLOSED : MR_SUB_OPENING);
     ck_assert_uint_eq(later, held_up[_i].begun);
@@ -668,10 +668,10 @@ START_TEST(repeated_soon)
     connect_first();
     close_again(&sub[1]);
     answers = _i ? 2 : 0;
-    conn.round_ns = clock_ns;
+    conn.round_ns = stub_clock_ns;
     ck_assert(mr_handshake_begin(&peer, &sub[1]));
     num_sent = 0;
-    clock_ns += 5 * MS;
+    stub_clock_ns += 5 * MS;
     mr_handshake_tick();
     ck_assert_uint_eq(num_sent, (unsigned)_i);
     conn.round_ns = answers = 0;
@@ -684,7 +684,7 @@ START_TEST(first_request_repeated)
     rails[1].down = _i;
     mr_peer_connect(&peer);
     ck_assert_uint_eq(num_sent, 1);
-    clock_ns += 1000 * MS;
+    stub_clock_ns += 1000 * MS;
     mr_handshake_tick();
     ck_assert_uint_eq(num_sent, _i ? 2 : 1 + SUBS);
 }
@@ -814,7 +814,7 @@ START_TEST(address_is_awaited)
     ck_assert_uint_eq(num_sent, 0);
     ck_assert_int_eq(lost_error, 0);
     fetch_error = _i ? -EPROTO : 0;
-    mr_cm_resume(&peer.cm, clock_ns);
+    mr_cm_resume(&peer.cm, stub_clock_ns);
     ck_assert_uint_eq(num_sent, !_i);
     ck_assert_int_eq(lost_error, fetch_error);
 }
@@ -835,7 +835,7 @@ START_TEST(first_is_refused)
     reject(row[_i].reason);
     ck_assert_int_eq(lost_error, row[_i].lost);
     ck_assert_int_eq(sub[0].state, row[_i].lost ? MR_SUB_CLOSED : MR_SUB_OPENING);
-    clock_ns += 1000 * MS;
+    stub_clock_ns += 1000 * MS;
     mr_handshake_tick();
     ck_assert_uint_eq(num_sent, row[_i].lost ? 1 : 2);
 }

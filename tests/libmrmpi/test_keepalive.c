@@ -76,7 +76,7 @@ static void setup(void)
     answered_since = 0;
     set_open(&sub[0]);
     set_open(&sub[1]);
-    mr_keepalive_silent(clock_ns);
+    mr_keepalive_silent(stub_clock_ns);
 }
 
 /* How many links are asked when so much time has passed. */
@@ -84,8 +84,8 @@ static unsigned wait_ns(uint64_t ns)
 {
     unsigned before = keepalives;
 
-    clock_ns += ns;
-    mr_keepalive_silent(clock_ns);
+    stub_clock_ns += ns;
+    mr_keepalive_silent(stub_clock_ns);
     return keepalives - before;
 }
 
@@ -200,16 +200,16 @@ START_TEST(question)
 
     for (unsigned l = 0; l < sub[1].num_links; l++)
         sub[1].link[l].kind = (uint8_t)kind;
-    mr_keepalive_ask(&sub[1], clock_ns);
+    mr_keepalive_ask(&sub[1], stub_clock_ns);
     ck_assert_uint_eq(sent.type, MR_CM_ASK);
     ck_assert_uint_eq(sent.sub[0].rail, 1);
-    mr_keepalive_ask(&sub[1], clock_ns + 1);
+    mr_keepalive_ask(&sub[1], stub_clock_ns + 1);
     ck_assert_uint_eq(sent.id, 2);
     receive(MR_CM_HERE, 1, 1); /* late */
     receive(MR_CM_HERE, 2, 0); /* of another rank */
     receive(MR_CM_HERE, 2, 7); /* of none */
     ck_assert_uint_eq(answered, 0);
-    ck_assert_uint_eq(sub_conn[1].asked_ns, clock_ns + 1);
+    ck_assert_uint_eq(sub_conn[1].asked_ns, stub_clock_ns + 1);
     conn.round_pause_ns = 64 * MS;
     receive(MR_CM_HERE, 2, 1);
     ck_assert_uint_eq(conn.round_pause_ns, MS);
@@ -224,18 +224,18 @@ END_TEST
 START_TEST(late_answer)
 {
     struct mr_questions silence[SUBS] = {{0}};
-    uint64_t begin = clock_ns;
+    uint64_t begin = stub_clock_ns;
 
     conn.questions = silence;
     for (unsigned i = 0; i < MR_QUESTIONS_KEPT + 1; i++) {
-        mr_keepalive_ask(&sub[0], clock_ns);
-        clock_ns += MS;
+        mr_keepalive_ask(&sub[0], stub_clock_ns);
+        stub_clock_ns += MS;
     }
     receive(MR_CM_HERE, 1, 0); /* too late */
     ck_assert(!silence[0].answered);
     receive(MR_CM_HERE, 2, 0);
     ck_assert(silence[0].answered);
-    ck_assert_uint_eq(silence[0].trip.mean_ns, clock_ns - begin - MS);
+    ck_assert_uint_eq(silence[0].trip.mean_ns, stub_clock_ns - begin - MS);
     ck_assert_uint_ne(sub_conn[0].asked_ns, 0);
 }
 END_TEST
@@ -250,10 +250,10 @@ START_TEST(ways_in_doubt)
     set_open(&sub[0]);
     set_open(&sub[1]);
     silence[0].missed = 4;
-    mr_keepalive_ask(&sub[1], clock_ns);
+    mr_keepalive_ask(&sub[1], stub_clock_ns);
     ck_assert_uint_eq(sent.num_subs, 1);
     silence[0].own = MR_ROUNDS_DOUBT;
-    mr_keepalive_ask(&sub[1], clock_ns);
+    mr_keepalive_ask(&sub[1], stub_clock_ns);
     ck_assert_uint_eq(sent.num_subs, 2);
     ck_assert_uint_eq(sent.sub[1].rail, 0);
     ck_assert_uint_eq(sent.sub[1].generation, 4);
@@ -270,7 +270,7 @@ END_TEST
 START_TEST(question_that_was_not_sent)
 {
     send_error = -EAGAIN;
-    mr_keepalive_ask(&sub[0], clock_ns);
+    mr_keepalive_ask(&sub[0], stub_clock_ns);
     ck_assert_uint_eq(sub_conn[0].question, 0);
     ck_assert_uint_eq(sub_conn[0].asked_ns, 0);
 }
@@ -296,7 +296,7 @@ START_TEST(given_up_there)
 {
     struct mr_cm_msg m = {.type = MR_CM_HERE, .num_subs = 1, .id = 1, .reason = MR_CM_GIVEN_UP};
 
-    mr_keepalive_ask(&sub[0], clock_ns);
+    mr_keepalive_ask(&sub[0], stub_clock_ns);
     mr_keepalive_datagram(&peer, &m);
     ck_assert_int_eq(peer.error, -ECONNREFUSED);
 }
@@ -321,7 +321,7 @@ START_TEST(lost_in_silence)
     no_adapter();
     for (unsigned i = 1; i < 10; i++) {
         wait_ns(SECOND);
-        ck_assert_uint_eq(answered_since, clock_ns - SECOND);
+        ck_assert_uint_eq(answered_since, stub_clock_ns - SECOND);
         ck_assert_uint_eq(num_sent, i);
         rails_asked |= 1u << sent.sub[0].rail;
         ck_assert_int_eq(peer.error, 0);
@@ -361,7 +361,7 @@ END_TEST
 START_TEST(isolated_is_recovery)
 {
     no_adapter();
-    conn.isolated_ns = conn.counted_ns = clock_ns;
+    conn.isolated_ns = conn.counted_ns = stub_clock_ns;
     conn.waited_ns = 5 * SECOND;
     for (unsigned i = 0; i < 20; i++)
         wait_ns(SECOND);

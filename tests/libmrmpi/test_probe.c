@@ -98,14 +98,14 @@ static void teardown(void)
 static void keep(void)
 {
     ck_assert(mr_probe_keep(&sub[0], &left));
-    clock_ns += SECOND;
+    stub_clock_ns += SECOND;
 }
 
 static unsigned ask(void)
 {
     unsigned before = posted;
 
-    mr_probe_ask(&sub[0], clock_ns);
+    mr_probe_ask(&sub[0], stub_clock_ns);
     return posted - before;
 }
 
@@ -125,7 +125,7 @@ static unsigned ask_owned(void)
 {
     unsigned before = posted;
 
-    mr_probe_post(&owned, clock_ns);
+    mr_probe_post(&owned, stub_clock_ns);
     return posted - before;
 }
 
@@ -144,11 +144,11 @@ START_TEST(without_a_time_out)
     owned.qp.owner = &owned;
     answers = 0;
     now_at = &elsewhere;
-    clock_ns += SECOND;
+    stub_clock_ns += SECOND;
     ck_assert_uint_eq(ask_owned(), 1);
-    clock_ns += SECOND - 1;
+    stub_clock_ns += SECOND - 1;
     ck_assert_uint_eq(ask_owned(), 0);
-    clock_ns++;
+    stub_clock_ns++;
     ck_assert_uint_eq(ask_owned(), 0);
     ck_assert_uint_eq(aborted, 1);
     ck_assert_uint_eq(ask_owned(), 0); /* once */
@@ -164,7 +164,7 @@ START_TEST(without_a_time_out)
     last->wr.done(&last->wr, &none);
     ck_assert_uint_eq(answers, _i ? 2 : 1);
     ck_assert_uint_eq(owned.psn, PSN + (_i ? 1 : 0) + 32);
-    clock_ns += SECOND;
+    stub_clock_ns += SECOND;
     ck_assert_uint_eq(ask_owned(), 1);
     now_at = NULL;
 }
@@ -222,7 +222,7 @@ START_TEST(asked_and_answered)
     ck_assert_uint_eq(ask(), 64);
     ck_assert_uint_eq(first_psn, PSN - 32);
     ck_assert_ptr_nonnull(last); /* only the last is signaled */
-    clock_ns += SECOND;
+    stub_clock_ns += SECOND;
     ck_assert_uint_eq(ask(), 0); /* no answer yet */
     ck_assert(!told);
     complete(0);
@@ -230,9 +230,9 @@ START_TEST(asked_and_answered)
     ck_assert_uint_eq(ask(), 1);
     complete(0);
     ck_assert_uint_eq(ask(), 0);
-    clock_ns += SECOND - 1;
+    stub_clock_ns += SECOND - 1;
     ck_assert_uint_eq(ask(), 0);
-    clock_ns++;
+    stub_clock_ns++;
     ck_assert_uint_eq(ask(), 1);
     ck_assert_uint_eq(aborted, 0);
 }
@@ -243,9 +243,9 @@ START_TEST(short_patience)
 {
     mr_config.patience = 2;
     ck_assert(mr_probe_keep(&sub[0], &left));
-    clock_ns += SECOND / 2 - 1;
+    stub_clock_ns += SECOND / 2 - 1;
     ck_assert_uint_eq(ask(), 0);
-    clock_ns++;
+    stub_clock_ns++;
     ck_assert_uint_eq(ask(), 64);
 }
 END_TEST
@@ -258,7 +258,7 @@ START_TEST(failed)
     complete(_i ? -EIO : -EHOSTUNREACH);
     ck_assert(told == !!_i);
     ck_assert_uint_eq(aborted, 1);
-    clock_ns += SECOND;
+    stub_clock_ns += SECOND;
     ck_assert_uint_eq(ask(), 0); /* not drained */
     drain();
     ck_assert_uint_eq(ask(), 64);
@@ -274,7 +274,7 @@ START_TEST(little_room)
     rails[0].cq_room = 9;
     ck_assert_uint_eq(ask(), 0);
     rails[0].cq_room = 10;
-    clock_ns += SECOND;
+    stub_clock_ns += SECOND;
     ck_assert_uint_eq(ask(), 10);
     ck_assert_uint_eq(first_psn, PSN - 5);
 }
@@ -291,7 +291,7 @@ START_TEST(dropped)
     mr_probe_drop(&sub[0]);
     ck_assert_uint_eq(destroyed, !_i);
     ck_assert_uint_eq(aborted, _i != 0);
-    clock_ns += SECOND;
+    stub_clock_ns += SECOND;
     ck_assert_uint_eq(ask(), 0);
     if (_i)
         drain();

@@ -172,7 +172,7 @@ static void teardown(void)
 
 static bool poll(void)
 {
-    return mr_recovery_poll(&peer, clock_ns, begin);
+    return mr_recovery_poll(&peer, stub_clock_ns, begin);
 }
 
 /* All that was posted on its link has come back. */
@@ -346,10 +346,10 @@ START_TEST(whole_life)
     ck_assert_uint_eq(num_sent, 2);
     ck_assert_uint_eq(sent[1].kind, MR_CONTROL_GONE);
     ck_assert_uint_eq(sent[1].generation, 5);
-    clock_ns += PAUSE_NS - 1;
+    stub_clock_ns += PAUSE_NS - 1;
     ck_assert(poll());
     ck_assert_uint_eq(begun, 0);
-    clock_ns++;
+    stub_clock_ns++;
     ck_assert(!poll());
     ck_assert_uint_eq(begun, 1);
     sub[0].state = MR_SUB_OPEN;
@@ -387,13 +387,13 @@ START_TEST(pauses_double)
 
     for (unsigned i = 0; i < 14; i++) {
         mr_recovery_later(&sub[0]);
-        ck_assert_uint_eq(sub_conn[0].retry_ns - clock_ns, pause);
+        ck_assert_uint_eq(sub_conn[0].retry_ns - stub_clock_ns, pause);
         pause = 2 * pause < 10000 * MS ? 2 * pause : 10000 * MS;
     }
-    sub_conn[0].opened_ns = clock_ns;
-    clock_ns += 100001 * MS;
+    sub_conn[0].opened_ns = stub_clock_ns;
+    stub_clock_ns += 100001 * MS;
     mr_recovery_later(&sub[0]);
-    ck_assert_uint_eq(sub_conn[0].retry_ns - clock_ns, PAUSE_NS);
+    ck_assert_uint_eq(sub_conn[0].retry_ns - stub_clock_ns, PAUSE_NS);
 }
 END_TEST
 
@@ -435,7 +435,7 @@ START_TEST(isolated)
     mr_sub_break(&sub[1]);
     ck_assert_uint_eq(mr_peers.num_isolated, 1);
     drain(&sub[0]);
-    clock_ns += PAUSE_NS;
+    stub_clock_ns += PAUSE_NS;
     ck_assert(poll());
     ck_assert_uint_eq(begun, 0);
     ck_assert_uint_gt(probed, 0);
@@ -444,7 +444,7 @@ START_TEST(isolated)
     poll();
     ck_assert_uint_eq(abandoned, 1);
     rails[0].down = false;
-    conn.round_ns = clock_ns;
+    conn.round_ns = stub_clock_ns;
     mr_recovery_rail_changed(&rails[0]); /* nor does a subchannel without knowledge of the returned port */
     ck_assert_uint_gt(abandoned, 1);
     ck_assert_uint_eq(conn.round_ns, 0); /* all are asked at once */
@@ -461,16 +461,16 @@ START_TEST(patience_ends)
     mr_sub_break(&sub[0]);
     mr_sub_break(&sub[1]);
     for (unsigned i = 0; i < 9; i++) {
-        clock_ns += 100000 * MS; /* counts as a tenth of the patience */
+        stub_clock_ns += 100000 * MS; /* counts as a tenth of the patience */
         ck_assert(poll());
     }
     conn.waited_ns = 0; /* as probe.c does */
     for (unsigned i = 0; i < 9; i++) {
-        clock_ns += 1000 * MS;
+        stub_clock_ns += 1000 * MS;
         ck_assert(poll());
     }
     ck_assert_int_eq(lost_error, 0);
-    clock_ns += 1000 * MS;
+    stub_clock_ns += 1000 * MS;
     ck_assert(!poll());
     ck_assert_int_eq(lost_error, -ENETDOWN);
 }
@@ -484,15 +484,15 @@ START_TEST(guards_tell)
     mr_sub_break(&sub[1]);
     guards_answer = true;
     for (unsigned i = 0; i < 100; i++) {
-        clock_ns += 1000 * MS;
+        stub_clock_ns += 1000 * MS;
         ck_assert(poll());
     }
     guards_answer = false;
     for (unsigned i = 0; i < 9; i++) {
-        clock_ns += 1000 * MS;
+        stub_clock_ns += 1000 * MS;
         ck_assert(poll());
     }
-    clock_ns += 1000 * MS;
+    stub_clock_ns += 1000 * MS;
     ck_assert(!poll());
     ck_assert_int_eq(lost_error, -ENETDOWN);
 }
@@ -507,7 +507,7 @@ START_TEST(connected_with_none_open)
     ck_assert_uint_eq(conn.isolated_ns, 0);
     peer.up = true;
     mr_recovery_connected(&peer);
-    ck_assert_uint_eq(conn.isolated_ns, clock_ns);
+    ck_assert_uint_eq(conn.isolated_ns, stub_clock_ns);
 }
 END_TEST
 
@@ -589,14 +589,14 @@ START_TEST(keys_do_not_match)
     ck_assert(rails[1].keyless_told);
     drain(&sub[1]);
     for (unsigned i = 0; i < 4; i++) {
-        clock_ns += 20000 * MS;
-        mr_recovery_poll(&peer, clock_ns, begin);
+        stub_clock_ns += 20000 * MS;
+        mr_recovery_poll(&peer, stub_clock_ns, begin);
     }
     ck_assert_uint_eq(begun, 0);
     rails[1].partition[0].now.key = before;
     mr_recovery_rail_keys(&rails[1], 0);
     ck_assert_uint_eq(resumed, 2);
-    mr_recovery_poll(&peer, clock_ns, begin);
+    mr_recovery_poll(&peer, stub_clock_ns, begin);
     ck_assert_uint_eq(begun, 1);
 }
 END_TEST

@@ -30,7 +30,7 @@ void mr_sub_break(struct mr_sub *s)
 
 void mr_recovery_loses(struct mr_sub *s)
 {
-    mr_trust_failed(mr_way_trust(s), clock_ns);
+    mr_trust_failed(mr_way_trust(s), stub_clock_ns);
 }
 
 void mr_peer_take_health(struct mr_peer *p)
@@ -77,7 +77,7 @@ static void setup(void)
     links[0][0].qp.room = 9;
     links[0][0].qp.unsignaled_sends = 1;
     links[0][0].qp.finished = window_links[0].passed = 5; /* moved before the first poll */
-    mr_silence_check(clock_ns);
+    mr_silence_check(stub_clock_ns);
 }
 
 static void teardown(void)
@@ -89,8 +89,8 @@ static void teardown(void)
 static void look(unsigned times, unsigned answers)
 {
     while (times--) {
-        clock_ns += MS;
-        mr_silence_check(clock_ns);
+        stub_clock_ns += MS;
+        mr_silence_check(stub_clock_ns);
         for (unsigned i = 0; i < SUBS && conn.questions; i++)
             conn.questions[i].answered |= conn.questions[i].asked && answers >> i & 1 && asked_sl[i] != deaf_sl;
     }
@@ -133,7 +133,7 @@ START_TEST(late_confirmation)
     links[0][0].qp.unsignaled_sends = 0;
     queued = _i == 1 ? 4u << 20 : 2u << 20; /* 100 Gbit/s carry 12.5 MB in a look */
     if (_i == 2)
-        mr_trust_tried(mr_way_trust(&sub[0]), 10, 1, clock_ns);
+        mr_trust_tried(mr_way_trust(&sub[0]), 10, 1, stub_clock_ns);
     look(1, 3);
     ck_assert_uint_eq(asked[0], _i == 2 ? QUESTIONS : 0);
     links[0][0].qp.finished++;
@@ -158,7 +158,7 @@ START_TEST(stands_still)
 
     links[0][0].qp.unsignaled_sends = 0;
     if (_i == 3)
-        mr_trust_stood(mr_way_trust(&sub[1]), 100 * MS, clock_ns);
+        mr_trust_stood(mr_way_trust(&sub[1]), 100 * MS, stub_clock_ns);
     for (; stalls < 20 && !broken; stalls++) {
         look(1, _i == 2 ? 0 : 3);
         for (unsigned n = 0; n < (_i == 1 ? 10 : 1); n++) {
@@ -454,9 +454,9 @@ START_TEST(loss_of_another)
     ck_assert_uint_eq(broken, 1);
     ck_assert(sub[0].lossy);
     ck_assert_int_eq(mate_sub[0].state, MR_SUB_OPEN);
-    ck_assert_uint_gt(mr_trust_loss(mr_way_trust(&mate_sub[0]), clock_ns), 50000);
+    ck_assert_uint_gt(mr_trust_loss(mr_way_trust(&mate_sub[0]), stub_clock_ns), 50000);
     ck_assert_uint_eq(mr_way_trust(&mate_sub[0])->failures, 0); /* has not failed */
-    ck_assert_uint_eq(mr_trust_loss(mr_way_trust(&mate_sub[1]), clock_ns), 0);
+    ck_assert_uint_eq(mr_trust_loss(mr_way_trust(&mate_sub[1]), stub_clock_ns), 0);
     free(mate_conn.questions);
 }
 END_TEST
@@ -465,12 +465,12 @@ END_TEST
 START_TEST(computes_itself)
 {
     look(7, 2);
-    clock_ns += 1000 * MS;
+    stub_clock_ns += 1000 * MS;
     links[0][0].qp.finished++;
     look(1, 2);
     ck_assert_uint_eq(broken, 0);
     for (unsigned i = 0; i < 3; i++) {
-        clock_ns += 1000 * MS;
+        stub_clock_ns += 1000 * MS;
         look(1, 3);
     }
     ck_assert_uint_eq(broken, 0);
@@ -531,7 +531,7 @@ START_TEST(seeks_a_better_way)
     if (_i != 2)
         sub[1].state = MR_SUB_CLOSED;
     if (_i != 1)
-        mr_trust_tried(mr_way_trust(&sub[0]), 40, 20, clock_ns);
+        mr_trust_tried(mr_way_trust(&sub[0]), 40, 20, stub_clock_ns);
     peer.out.num = _i != 3;
     rails[1].down = _i == 4;
     for (unsigned i = 0; i < 5; i++) {
@@ -564,19 +564,19 @@ END_TEST
 START_TEST(nothing_is_open)
 {
     sub[0].state = sub[1].state = MR_SUB_CLOSED;
-    conn.isolated_ns = clock_ns;
-    mr_silence_ask(&peer, clock_ns);
+    conn.isolated_ns = stub_clock_ns;
+    mr_silence_ask(&peer, stub_clock_ns);
     ck_assert_uint_eq(asked[0], QUESTIONS);
     ck_assert_uint_eq(asked[1], QUESTIONS);
-    ck_assert(!mr_silence_heard(&peer, clock_ns));
+    ck_assert(!mr_silence_heard(&peer, stub_clock_ns));
     conn.questions[1].answered = true;
     ck_assert(!mr_silence_answered(&sub[0]));
     ck_assert(mr_silence_answered(&sub[1]));
     conn.questions[1].trip.mean_ns = 5000;
-    ck_assert(!mr_silence_heard(&peer, clock_ns)); /* the other one may be a little later */
-    ck_assert(mr_silence_heard(&peer, clock_ns + 20000));
+    ck_assert(!mr_silence_heard(&peer, stub_clock_ns)); /* the other one may be a little later */
+    ck_assert(mr_silence_heard(&peer, stub_clock_ns + 20000));
     conn.questions[0].answered = true;
-    ck_assert(mr_silence_heard(&peer, clock_ns));
+    ck_assert(mr_silence_heard(&peer, stub_clock_ns));
     look(200, 0);
     ck_assert_uint_ge(asked[0], 200 / 8);
     ck_assert_uint_le(asked[0], 200 / 8 + 8 + QUESTIONS);

@@ -89,7 +89,7 @@ static void answer(uint64_t guid, uint16_t lid, uint8_t lmc)
 /* Quiet -> the first question comes after 50 ms without an answer, for each port of the peer. */
 START_TEST(first_question)
 {
-    uint64_t t = clock_ns;
+    uint64_t t = stub_clock_ns;
 
     ask_at(t);
     ck_assert_uint_eq(num_asked, 0);
@@ -108,7 +108,7 @@ END_TEST
 /* The pause after each question is twice the one before, 10 s at most. */
 START_TEST(pauses)
 {
-    uint64_t t = clock_ns, pause = FIRST;
+    uint64_t t = stub_clock_ns, pause = FIRST;
 
     ask_at(t);
     ask_at(t += FIRST);
@@ -126,7 +126,7 @@ END_TEST
 /* The peer answers -> quiet: the next time it begins with the first pause again. */
 START_TEST(answered)
 {
-    uint64_t t = clock_ns;
+    uint64_t t = stub_clock_ns;
 
     ask_at(t);
     ask_at(t += FIRST);
@@ -145,7 +145,7 @@ END_TEST
 /* A peer not met yet has no subchannels to ask through. It is asked as soon as it has. */
 START_TEST(not_met)
 {
-    uint64_t t = clock_ns;
+    uint64_t t = stub_clock_ns;
 
     peer.num_subs = 0;
     ask_at(t);
@@ -162,7 +162,7 @@ END_TEST
 /* Both ports here lead to the peer's first port: they take turns. No port leads to its second. */
 START_TEST(ports_take_turns)
 {
-    uint64_t t = clock_ns;
+    uint64_t t = stub_clock_ns;
     uint8_t before;
 
     sub[1].remote_rail = 0;
@@ -185,14 +185,14 @@ START_TEST(ports_left_out)
 {
     static struct mr_device gone = {.fatal = true};
 
-    ask_at(clock_ns);
+    ask_at(stub_clock_ns);
     if (_i == 0)
         rails[0].down = true;
     else if (_i == 1)
         rails[0].dev = &gone;
     else
         address.rail[0].global = true;
-    ask_at(clock_ns + FIRST);
+    ask_at(stub_clock_ns + FIRST);
     ck_assert_uint_eq(num_asked, 1);
     ck_assert_uint_eq(asked[0].port, 2);
     ck_assert_uint_eq(asked[0].guid, GUID + 1);

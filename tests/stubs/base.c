@@ -4,9 +4,11 @@
 #include "libmrmpi/base/lock.h"
 #include "tests/stubs/stub.h"
 
+uint64_t stub_clock_ns = 1;
+
 STUB uint64_t mr_clock_ns(void)
 {
-    return 1;
+    return stub_clock_ns;
 }
 
 STUB void mr_lock_pass(void)

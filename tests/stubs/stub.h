@@ -3,6 +3,10 @@
 #ifndef TESTS_STUBS_STUB_H
 #define TESTS_STUBS_STUB_H
 
+#include <stdint.h>
+
 #define STUB __attribute__((weak))
+
+extern uint64_t stub_clock_ns; /* the time by the stub of mr_clock_ns(); at first 1, as 0 often means "never" */
 
 #endif
