@@ -163,6 +163,7 @@ static void measure(struct load *l)
     double start, mine, s;
     size_t in_len, out_len;
     char *in, *out;
+    int pairs;
 
     if (!trip && !both && strcmp(l->kind, "one") && strcmp(l->kind, "push"))
         fail("no such kind of load");
@@ -185,11 +186,12 @@ static void measure(struct load *l)
     MPI_Reduce(&mine, &s, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
     if (rank)
         return;
+    pairs = size / 2;
     printf("%s %d %d %s ", l->kind, l->bytes, l->depth, l->state);
     if (trip)
         printf("%.4f\n", 1e6 * s / (2 * l->count));
     else
-        printf("%.3f\n", 1e-6 * l->bytes * l->count * (both ? 2 : 1) * (size / 2) / s);
+        printf("%.3f\n", 1e-6 * l->bytes * l->count * (both ? 2 : 1) * pairs / s);
     fflush(stdout);
 }
 

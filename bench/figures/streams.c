@@ -177,7 +177,8 @@ static const struct kind {
 static void measure(const struct kind *k, int bytes)
 {
     int rounds = k->rounds[bytes <= SHORT ? 0 : bytes < LARGE ? 1 : 2];
-    double start, mine, s, n = 1.0 * k->ways * (k->flows ? flow_count(bytes) : depth(bytes)) * (size / 2);
+    int pairs = size / 2;
+    double start, mine, s, n = 1.0 * k->ways * (k->flows ? flow_count(bytes) : depth(bytes)) * pairs;
 
     buffers(bytes);
     k->step(bytes); /* connections, registrations */

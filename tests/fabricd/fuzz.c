@@ -15,6 +15,7 @@
 #include "fabricd/fabric/partitions.h"
 #include "fabricd/fabric/paths.h"
 #include "fabricd/fabric/paths_text.h"
+#include "fabricd/subscribers.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,7 +4,9 @@
 
 __attribute__((visibility("default"))) void *get_block(size_t n);
 __attribute__((visibility("default"))) void give_block(void *p);
-__attribute__((visibility("default"))) char unloaded[200000];
+__attribute__((visibility("default"))) extern char unloaded[];
+
+char unloaded[200000];
 
 void *get_block(size_t n)
 {
