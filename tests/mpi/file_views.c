@@ -3,8 +3,8 @@
  * Views of all kinds against a model: a pattern of pieces, each of a rank or of none, repeats in a file full of other
  * bytes. The ranks write their pieces, alone or together, from memory with and without holes, with hints of all kinds;
  * then the file equals the model, byte for byte, and reading gives the written data. All ranks draw the same random
- * numbers, so each knows the actions of all. file_views [ROUNDS [FIRST ROUND [no-locks]]]: the file system has no locks
- * then.
+ * numbers, so each knows the actions of all. file_views [ROUNDS [FIRST ROUND [no-locks | small-buffers]]]: the file
+ * system has no locks then; or collective accesses have buffers of a few bytes on long files, too.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -45,7 +45,7 @@ static unsigned long long state;
         }                                                                                                              \
     } while (0)
 
-static int no_locks;
+static int no_locks, small_buffers;
 
 /* In place of the C library's. */
 __attribute__((visibility("default"))) int fcntl(int fd, int cmd, ...)
@@ -215,7 +215,7 @@ static long extent(void)
 /* A buffer of collective access has at least a part of the file: each time it is full all ranks exchange messages. */
 static MPI_Info draw_hints(void)
 {
-    unsigned least = (unsigned)(extent() / BUFFERS);
+    unsigned least = small_buffers ? 0 : (unsigned)(extent() / BUFFERS);
 
     static const char *const when[] = {"automatic", "enable", "disable"};
     MPI_Info info;
@@ -378,7 +378,8 @@ int main(int argc, char **argv)
     const char *dir = getenv("TMPDIR");
     char name[256];
 
-    no_locks = argc > 3;
+    no_locks = argc > 3 && !strcmp(argv[3], "no-locks");
+    small_buffers = argc > 3 && !strcmp(argv[3], "small-buffers");
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
