@@ -33,9 +33,13 @@ static unsigned vls_code(unsigned vls)
     return 0;
 }
 
+/*
+ * Entries of a table that opensm can write. A table has two blocks of 32 entries; of the second, opensm (3.3.23) writes
+ * cap % 32 entries: of a full table none.
+ */
 static unsigned entries_or_default(unsigned cap)
 {
-    return !cap ? DEFAULT_TABLE_CAP : cap > TABLE_ENTRIES_MAX ? TABLE_ENTRIES_MAX : cap;
+    return !cap ? DEFAULT_TABLE_CAP : cap >= TABLE_ENTRIES_MAX ? TABLE_ENTRIES_MAX / 2 : cap;
 }
 
 /* ---- tables for priorities that are known ---- */

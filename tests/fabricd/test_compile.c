@@ -277,13 +277,31 @@ START_TEST(levels_between)
     ck_assert_uint_eq(single, 3);
     ck_assert_uint_eq(packets, 20); /* 5 entries: 12 + 4 + 4 packets, so the three have 13 percent */
     ck_assert_ptr_nonnull(strstr(plan.s, "medium: [{upto: 16384, sl: 2, vl: 5}, {upto: 65536, sl: 3, vl: 6}]}"));
-    struct fabric_caps long_tables = {.vls = 8, .low_cap = 64, .high_cap = 64, .mtu = 4096};
+    struct fabric_caps long_tables = {.vls = 8, .low_cap = 63, .high_cap = 63, .mtu = 4096};
     ck_assert(compile(&p, &long_tables, &t, &warnings));
     packets = 0;
     for (unsigned e = 0; e < t.num_low; e++)
         packets += t.low[e].vl < 5 ? weights_sent(t.low[e].weight, 65) / 65 : 0;
     ck_assert_msg(packets >= 147 - 16 && packets <= 160, "%u packets", packets); /* 2 percent for three, by steps */
     text_free(&plan);
+}
+END_TEST
+
+/* Shares that ask for many entries. Of a table of 64 entries opensm writes 32. */
+START_TEST(entries_that_opensm_writes)
+{
+    static const unsigned caps[][2] = {{63, 63}, {64, 32}, {33, 33}, {32, 32}};
+    struct policy p = base(3, (uint32_t[]){59, 30, 10}, (uint32_t[]){1, 3, 3}, (uint32_t[]){2, 1, 1});
+    struct qos_tables t;
+    bool more = false;
+    for (unsigned i = 0; i < 4; i++) {
+        struct fabric_caps c = {.low_cap = caps[i][0], .high_cap = caps[i][0], .mtu = 4096};
+        ck_assert(compile(&p, &c, &t, NULL));
+        ck_assert_uint_le(t.num_low, caps[i][1]);
+        ck_assert_uint_le(t.num_high, caps[i][1]);
+        more = more || t.num_low > 32;
+    }
+    ck_assert(more); /* else the shares are not such */
 }
 END_TEST
 
@@ -444,6 +462,7 @@ int main(void)
     tcase_add_test(t, small_lanes_are_shared_when_few);
     tcase_add_test(t, small_goes_with_bulk_when_none_is_left);
     tcase_add_test(t, levels_between);
+    tcase_add_test(t, entries_that_opensm_writes);
     tcase_add_test(t, levels_between_when_lanes_are_few);
     tcase_add_test(t, ratio_of_small_and_large);
     tcase_add_test(t, what_does_not_fit);
