@@ -41,43 +41,46 @@ static void on_where(struct daemon *d, struct client *c, const struct fd_where *
         server_send_place(c, m->h.seq, &(struct sa_place){.guid = m->guid, .status = rc});
 }
 
-static int on_apply(struct daemon *d, struct client *c, const struct fd_apply *m, size_t len)
+/* Begins a task, or tells the reason why not. */
+static int begin_apply(struct daemon *d, struct client *c, uint32_t seq, const struct policy_file *f)
 {
-    if (!server_is_privileged(c))
-        return -EACCES;
-    c->task_seq = m->h.seq;
-    struct policy_file f = {.name = m->name, .text = (const char *)(m + 1), .lock_len = m->lock_length};
-    f.len = len - sizeof(*m) - f.lock_len;
-    f.lock = f.text + f.len;
-    if (m->h.type == FD_DIFF)
-        return daemon_diff(d, &f, c->id);
     struct text why = {0};
-    int rc = daemon_apply(d, &f, c->id, &why);
+    c->task_seq = seq;
+    int rc = daemon_apply(d, f, c->id, &why);
     if (why.len)
-        server_send_text(c, m->h.seq, why.s, why.len);
+        server_send_text(c, seq, why.s, why.len);
     text_free(&why);
     return rc;
 }
 
-static int on_policy_change(struct daemon *d, struct client *c, const struct fd_change *m, size_t len)
+/* A policy of len bytes with the lock that follows. */
+static void take_texts(struct policy_file *f, const void *text, size_t len, size_t lock_len)
 {
-    struct text why = {0};
+    f->text = text;
+    f->len = len - lock_len;
+    f->lock = f->text + f->len;
+    f->lock_len = lock_len;
+}
+
+static int on_apply(struct daemon *d, struct client *c, const struct fd_apply *m, size_t len)
+{
+    struct policy_file f = {.name = m->name};
     if (!server_is_privileged(c))
         return -EACCES;
+    take_texts(&f, m + 1, len - sizeof(*m), m->lock_length);
+    if (m->h.type != FD_DIFF)
+        return begin_apply(d, c, m->h.seq, &f);
     c->task_seq = m->h.seq;
-    struct policy_file f = {.name = m->name,
-                            .text = (const char *)(m + 1),
-                            .lock_len = m->lock_length,
-                            .flags = m->flags,
-                            .generation = m->generation,
-                            .uid = c->cred.uid};
-    f.len = len - sizeof(*m) - f.lock_len;
-    f.lock = f.text + f.len;
-    int rc = daemon_apply(d, &f, c->id, &why);
-    if (why.len)
-        server_send_text(c, m->h.seq, why.s, why.len);
-    text_free(&why);
-    return rc;
+    return daemon_diff(d, &f, c->id);
+}
+
+static int on_policy_change(struct daemon *d, struct client *c, const struct fd_change *m, size_t len)
+{
+    struct policy_file f = {.name = m->name, .flags = m->flags, .generation = m->generation, .uid = c->cred.uid};
+    if (!server_is_privileged(c))
+        return -EACCES;
+    take_texts(&f, m + 1, len - sizeof(*m), m->lock_length);
+    return begin_apply(d, c, m->h.seq, &f);
 }
 
 /* From the state directory, which is root's. */
@@ -261,41 +264,37 @@ static void answer_status(struct daemon *d, struct client *c, struct text *out)
     text_free(&reading);
 }
 
-/* As answer_jobs. */
+/* One page; the client asks for the next, from the end of this page. last NULL: there is none. */
+static void send_page(struct client *c, uint32_t seq, struct text *t, const char *last)
+{
+    struct fd_more more = {.h = message_header(FD_MORE, sizeof(more), seq)};
+    server_send_text(c, seq, text_str(t), t->len);
+    text_free(t);
+    if (last) {
+        snprintf(more.after, sizeof(more.after), "%s", last);
+        server_send(c, &more, sizeof(more));
+    }
+    server_send_done(c, seq, 0);
+}
+
 static void answer_joins(struct daemon *d, struct client *c, const struct fd_job *m)
 {
     struct text t = {0};
-    struct fd_more more = {.h = message_header(FD_MORE, sizeof(more), m->h.seq)};
-    const char *last = NULL;
     if (!server_is_privileged(c)) {
         server_send_done(c, m->h.seq, -EACCES);
         return;
     }
-    last = joins_text(&d->joins, m->job, PAGE, &t);
+    const char *last = joins_text(&d->joins, m->job, PAGE, &t);
     if (!t.len && !*m->job)
         text_printf(&t, "[]\n");
-    server_send_text(c, m->h.seq, text_str(&t), t.len);
-    text_free(&t);
-    if (last) {
-        snprintf(more.after, sizeof(more.after), "%s", last);
-        server_send(c, &more, sizeof(more));
-    }
-    server_send_done(c, m->h.seq, 0);
+    send_page(c, m->h.seq, &t, last);
 }
 
-/* One page; the client asks for the next, from the end of this page. */
 static void answer_jobs(struct daemon *d, struct client *c, const struct fd_job *m)
 {
     struct text t = {0};
-    struct fd_more more = {.h = message_header(FD_MORE, sizeof(more), m->h.seq)};
     const char *last = jobs_text(&t, d, "", server_is_privileged(c) ? FD_UID_ANY : c->cred.uid, m->job, PAGE);
-    server_send_text(c, m->h.seq, text_str(&t), t.len);
-    text_free(&t);
-    if (last) {
-        snprintf(more.after, sizeof(more.after), "%s", last);
-        server_send(c, &more, sizeof(more));
-    }
-    server_send_done(c, m->h.seq, 0);
+    send_page(c, m->h.seq, &t, last);
 }
 
 static void answer_text(struct daemon *d, struct client *c, const struct fd_header *h)

@@ -547,49 +547,14 @@ static const struct command *find_command(const struct args *a)
     return NULL;
 }
 
-/* Lists the commands of a noun, or all nouns, separated by commas. */
-static void list_commands(const char *noun, struct text *out)
-{
-    const char *last = "";
-    for (unsigned i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
-        const char *name = commands[i].name;
-        size_t n = strcspn(name, " ");
-        if (noun && strlen(noun) == n && !strncmp(name, noun, n) && name[n])
-            text_printf(out, "%s%s", text_str(out)[0] ? ", " : "", name + n + 1);
-        else if (!noun && (strncmp(last, name, n) || last[n] != name[n]))
-            text_printf(out, "%s%.*s", text_str(out)[0] ? ", " : "", (int)n, name);
-        last = name;
-    }
-}
-
 /* Refuses the words: c is NULL, or their number is wrong. Returns the exit status. */
 static int refuse_command(const struct args *a, const struct command *c)
 {
     enum { NUM = sizeof(commands) / sizeof(commands[0]) };
-    const char *names[NUM + 1] = {NULL}, *near;
-    struct text typed = {0}, others = {0};
+    const char *names[NUM + 1] = {NULL};
     for (unsigned i = 0; i < NUM; i++)
         names[i] = commands[i].name;
-    for (int i = 0; i < a->num && i < 2; i++)
-        text_printf(&typed, "%s%.40s", i ? " " : "", a->word[i]);
-    near = nearest_name(text_str(&typed), names);
-    if (a->num)
-        list_commands(a->word[0], &others);
-    if (c) {
-        fprintf(stderr, "fabricctl: '%s' has too few words or too many. Try 'fabricctl --help'.\n", c->name);
-    } else if (near) {
-        fprintf(stderr, "fabricctl: no such command: '%s'; did you mean '%s'?\n", text_str(&typed), near);
-    } else if (text_str(&others)[0]) {
-        fprintf(stderr, "fabricctl: no such command: '%s'; '%s' has: %s\n", text_str(&typed), a->word[0],
-                text_str(&others));
-    } else {
-        list_commands(NULL, &others);
-        fprintf(stderr, "fabricctl: %s%s%s; there are: %s. Try 'fabricctl --help'.\n",
-                a->num ? "no such command: '" : "no command", text_str(&typed), a->num ? "'" : "", text_str(&others));
-    }
-    text_free(&typed);
-    text_free(&others);
-    return 2;
+    return takes_refuse(names, (unsigned)a->num, a->word, c ? c->name : NULL);
 }
 
 /* ---- options ---- */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "fabricd/ctl/takes.h"
+#include "fabricd/base/text.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -91,4 +92,43 @@ bool takes_all(const char *command, bool cluster, const char *given)
         return false;
     }
     return true;
+}
+
+/* Lists the commands of a noun, or all nouns, separated by commas. */
+static void list_commands(const char *const *names, const char *noun, struct text *out)
+{
+    const char *last = "";
+    for (; *names; last = *names++) {
+        const char *name = *names;
+        size_t n = strcspn(name, " ");
+        if (noun && strlen(noun) == n && !strncmp(name, noun, n) && name[n])
+            text_printf(out, "%s%s", text_str(out)[0] ? ", " : "", name + n + 1);
+        else if (!noun && (strncmp(last, name, n) || last[n] != name[n]))
+            text_printf(out, "%s%.*s", text_str(out)[0] ? ", " : "", (int)n, name);
+    }
+}
+
+int takes_refuse(const char *const *names, unsigned num, char *const *word, const char *known)
+{
+    struct text typed = {0}, others = {0};
+    for (unsigned i = 0; i < num && i < 2; i++)
+        text_printf(&typed, "%s%.40s", i ? " " : "", word[i]);
+    const char *near = nearest_name(text_str(&typed), names);
+    if (num)
+        list_commands(names, word[0], &others);
+    if (known) {
+        fprintf(stderr, "fabricctl: '%s' has too few words or too many. Try 'fabricctl --help'.\n", known);
+    } else if (near) {
+        fprintf(stderr, "fabricctl: no such command: '%s'; did you mean '%s'?\n", text_str(&typed), near);
+    } else if (text_str(&others)[0]) {
+        fprintf(stderr, "fabricctl: no such command: '%s'; '%s' has: %s\n", text_str(&typed), word[0],
+                text_str(&others));
+    } else {
+        list_commands(names, NULL, &others);
+        fprintf(stderr, "fabricctl: %s%s%s; there are: %s. Try 'fabricctl --help'.\n",
+                num ? "no such command: '" : "no command", text_str(&typed), num ? "'" : "", text_str(&others));
+    }
+    text_free(&typed);
+    text_free(&others);
+    return 2;
 }
