@@ -154,21 +154,6 @@ START_TEST(even_ones_carry_the_same)
 }
 END_TEST
 
-START_TEST(even_halves)
-{
-    struct mr_stripe plan[MR_SUBS_MAX];
-    struct mr_load load[2];
-    struct mr_sched s = {.due = (uint64_t[MR_SUBS_MAX]){0}};
-
-    set(load, 2, 1);
-    ck_assert_uint_eq(mr_sched_plan(&adaptive, &s, load, 2, 1024 * KIB, 16 * KIB, 4096, plan), 2);
-    ck_assert_uint_eq(plan[0].len, 512 * KIB);
-    ck_assert_uint_eq(plan[1].len, 512 * KIB);
-    ck_assert_uint_eq(plan[1].offset, 512 * KIB);
-    ck_assert_uint_ne(plan[0].sub, plan[1].sub);
-}
-END_TEST
-
 /* The first subchannel posted to has an advantage. */
 START_TEST(each_is_the_first_in_turn)
 {
@@ -906,16 +891,6 @@ START_TEST(light_ones_are_left_out)
 }
 END_TEST
 
-START_TEST(no_rail)
-{
-    struct mr_stripe plan[MR_SUBS_MAX];
-    struct mr_load load[2] = {0};
-    struct mr_sched s = {.due = (uint64_t[MR_SUBS_MAX]){0}};
-
-    ck_assert_uint_eq(mr_sched_plan(&adaptive, &s, load, 2, 100, 1, 1, plan), 0);
-}
-END_TEST
-
 /* For any numbers: no gaps, each subchannel once, open subchannels only. */
 START_TEST(covers)
 {
@@ -1063,7 +1038,6 @@ int main(void)
         !mr_policy_parse("adaptive", MR_POLICY_LARGE, &adaptive, what, sizeof what))
         return 1;
     tcase_add_test(t, round_robin_skips_those_that_are_down);
-    tcase_add_test(t, even_halves);
     tcase_add_test(t, each_is_the_first_in_turn);
     tcase_add_test(t, short_ones_stay_whole_and_take_turns);
     tcase_add_test(t, short_ones_go_where_they_are_done_first);
@@ -1095,7 +1069,6 @@ int main(void)
     tcase_add_loop_test(t, even_ones_are_passed_over, 0, 7);
     tcase_add_loop_test(t, even_ones_carry_the_same, 0, 7);
     tcase_add_test(t, light_ones_are_left_out);
-    tcase_add_test(t, no_rail);
     tcase_add_loop_test(t, covers, 0, 10);
     tcase_add_test(t, sender_is_told_once);
     tcase_add_test(t, receiver_counts_stripes);
