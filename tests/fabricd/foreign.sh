@@ -11,16 +11,14 @@ if [ -z "${SIMFAB_DIR:-}" ]; then
 fi
 . "$(dirname "$0")/lib.sh"
 . "$top/tests/fabricd/hosts.sh"
-sed 's/timeout: 20/timeout: 4/; s/interval: 5/interval: 1/' "$top/etc/fabricd/simfab.yaml" >fabricd.yaml
+shipped 's/timeout: 20/timeout: 4/; s/interval: 5/interval: 1/'
 hosts=h1
-conf=$tmp/fabricd.yaml
 export FABRICD_SOCKET=$SIMFAB_DIR/fabricd-h1.sock
 cp "$top/etc/policies/simple.yaml" "$policy"
 others='others: \[.guid: "0x[0-9a-f]{16}", node: "?h2 mlx5_[01]"?, priority: [0-9]+, state: standby'
 
 ok "the subnet is up" simfab opensm wait
-start h1
-wait_for 20 on h1 status
+daemons_up
 ok "a policy is in force" wait_for 20 verified 1
 ok "who stands by is told, and that nobody knows what it has" wait_for 10 seen h1 "here: true, .*$others, as_master: never seen"
 cat >>"$SIMFAB_DIR/opensm-standby/opensm.conf" <<'END'

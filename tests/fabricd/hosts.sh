@@ -11,6 +11,15 @@ start() { # HOST
   daemon_of[10#${1#h}]=$!
   started
 }
+shipped() { # SED-SCRIPT: the daemons' configuration is the one that is shipped, changed so
+  conf=$tmp/fabricd.yaml
+  sed "$1" "$top/etc/fabricd/simfab.yaml" >"$conf"
+}
+daemons_up() { # those of $hosts
+  local h
+  for h in $hosts; do start "$h"; done
+  for h in $hosts; do wait_for 20 on "$h" status; done
+}
 seen() { on "$1" status >status && grep -Eq -- "$2" status || { cat status; return 1; }; } # HOST REGEX
 each() { # REGEX: of every host's status
   local h
@@ -18,3 +27,7 @@ each() { # REGEX: of every host's status
 }
 verified() { each "^policy: .*generation: $1, state: verified"; } # GENERATION
 level() { "$tool" query "$SIMFAB_DIR/fabricd-$1.sock" x | sed -n 's/.* class=\([a-z]*\) small=\([0-9]*\) .*/\1 \2/p'; } # HOST
+keys() { # HOST: the P_Keys of its ports, by their tables, each behind the number of ports that have it
+  simfab exec "$1" -- sh -c 'cat /sys/class/infiniband/mlx5_[01]/ports/1/pkeys/?' | grep -v 0x0000 | sort | uniq -c | xargs
+}
+reach() { simfab exec "$1" -- "$BUILD/tests/fabricd/reach" "${@:2}"; } # HOST WORD...

@@ -13,11 +13,7 @@ hosts="h1 h2"
 export FABRICD_SOCKET=$SIMFAB_DIR/fabricd-h1.sock
 file=$SIMFAB_DIR/opensm/partitions.conf
 state=$SIMFAB_DIR/fabricd-h1
-sed 's/timeout: 20/timeout: 4/; s/interval: 5/interval: 1/' "$top/etc/fabricd/simfab.yaml" >fabricd.yaml
-conf=$tmp/fabricd.yaml
-keys() { # HOST: the P_Keys of its ports, by their tables
-  simfab exec "$1" -- sh -c 'cat /sys/class/infiniband/mlx5_[01]/ports/1/pkeys/?' | grep -v -e 0x0000 -e 0xffff | sort | uniq -c | xargs
-}
+shipped 's/timeout: 20/timeout: 4/; s/interval: 5/interval: 1/'
 members() { # KEY: the hosts whose ports all have it
   local h
   for h in h1 h2 h3 h4 h5 h6 h7 h8; do
@@ -25,7 +21,6 @@ members() { # KEY: the hosts whose ports all have it
   done | xargs
 }
 settled() { [ "$(members "$1")" = "$2" ] || { echo "has $(members "$1")"; return 1; }; }
-reach() { simfab exec "$1" -- "$BUILD/tests/fabricd/reach" "${@:2}"; } # HOST WORD...
 me=$(id -u)
 
 cat >"$policy" <<END
@@ -43,8 +38,7 @@ jobs:
     - {qos: fast, class: urgent}
 END
 ok "the subnet is up" simfab opensm wait
-for h in $hosts; do start $h; done
-for h in $hosts; do wait_for 20 on $h status; done
+daemons_up
 ok "the policy is in force" wait_for 20 verified 1 2
 like "status has the partitions" 'name: urgent, .*pkey: "0x0011", members: \[login1, .*\], job_members: "yes"' <(fabricctl status)
 like "of accounts, too" '^  - \{account: physics, pkey: "0x0021", job_members: "yes"\}$' <(fabricctl status)

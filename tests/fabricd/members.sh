@@ -13,13 +13,8 @@ hosts="h1 h2 h3"
 export FABRICD_SOCKET=$SIMFAB_DIR/fabricd-h1.sock
 file=$SIMFAB_DIR/opensm/partitions.conf
 state=$SIMFAB_DIR/fabricd-h1
-sed 's/timeout: 20/timeout: 6/; s/interval: 5/interval: 1/' "$top/etc/fabricd/simfab.yaml" >fabricd.yaml
-conf=$tmp/fabricd.yaml
-keys() { # HOST: the P_Keys of its ports
-  simfab exec "$1" -- sh -c 'cat /sys/class/infiniband/mlx5_[01]/ports/1/pkeys/?' | grep -v 0x0000 | sort | uniq -c | xargs
-}
+shipped 's/timeout: 20/timeout: 6/; s/interval: 5/interval: 1/'
 all_keys() { for h in h1 h2 h3 h4; do echo "$h $(keys $h)"; done; }
-reach() { simfab exec "$1" -- "$BUILD/tests/fabricd/reach" "${@:2}"; } # HOST WORD...
 simple() { # LINES: after the name of class urgent
   sed "s/^  - name: urgent/&\n$1/; s/^version: 1/&\nrepair_pause: 1/" "$top/etc/policies/simple.yaml"
 }
@@ -29,8 +24,7 @@ ok "the subnet is up" simfab opensm wait
 simple "" >plain.yaml
 simple '    pkey: 0x0011\n    members: [h1, "h[24]"]' >members.yaml
 cp plain.yaml "$policy"
-for h in $hosts; do start $h; done
-for h in $hosts; do wait_for 20 on $h status; done
+daemons_up
 ok "a policy without members" fabricctl policy apply "$policy"
 not_ok "writes no partition file" test -e "$file"
 cp members.yaml "$policy"

@@ -12,8 +12,7 @@ fi
 hosts="h1 h2 h3 h4 h5 h6 h7 h8"
 
 ok "opensm has the subnet up" simfab opensm wait
-for h in $hosts; do start $h; done
-for h in $hosts; do wait_for 20 on $h status; done
+daemons_up
 ok "the host with opensm manages" wait_for 5 seen h1 '^fabricd: .*role: manager'
 ok "the others do not" sh -c "! grep -l 'managing this node' h[2-8].log"
 ok "and tell what they wait for" wait_for 10 seen h5 "^follows: .file: $policy, waiting: \"$policy: No such file or directory\""

@@ -18,16 +18,14 @@ fi
 hosts="h1 h3"
 export FABRICD_SOCKET=$SIMFAB_DIR/fabricd-h1.sock
 osm=("$SIMFAB_DIR/opensm" "$SIMFAB_DIR/opensm-2")
-sed 's/timeout: 20/timeout: 8/; s/interval: 5/interval: 1/' "$top/etc/fabricd/simfab.yaml" >fabricd.yaml
-conf=$tmp/fabricd.yaml
+shipped 's/timeout: 20/timeout: 8/; s/interval: 5/interval: 1/'
 table() { simfab exec h3 -- smpquery -C "mlx5_$1" -D "$2" 0,1 3 2>&1; } # PLANE TABLE: of a port of its switch
 tables() { table "$1" VLArb; table "$1" SL2VL; }                        # PLANE
 is_new() { tables "$1" >now.$1 && ! cmp -s before.$1 now.$1; }           # PLANE
 
 ok "both subnets are up" simfab opensm wait
 { cat "$top/etc/policies/simple.yaml"; echo 'repair: report'; } >"$policy"
-for h in $hosts; do start $h; done
-for h in $hosts; do wait_for 20 on $h status; done
+daemons_up
 ok "a policy with more lanes than one of two planes has" on h1 policy apply "$policy"
 on h1 policy check "$policy" >q 2>&1
 on h1 policy apply "$policy" >q 2>&1

@@ -13,8 +13,7 @@ fi
 hosts="h1 h2 h3"
 
 ok "both subnets are up" simfab opensm wait
-for h in $hosts; do start $h; done
-for h in $hosts; do wait_for 20 on $h status; done
+daemons_up
 ok "each manages one" eval 'seen h1 "role: manager" && seen h2 "role: manager" && seen h3 "role: server"'
 cp "$top/etc/policies/simple.yaml" policy.yaml
 cp policy.yaml "$policy"

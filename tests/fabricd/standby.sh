@@ -11,12 +11,10 @@ fi
 . "$(dirname "$0")/lib.sh"
 . "$top/tests/fabricd/hosts.sh"
 hosts="h1 h2"
-sed "s/timeout: 20/timeout: 4/; s|/opensm-2/|/opensm-standby/|" "$top/etc/fabricd/simfab.yaml" >fabricd.yaml
-conf=$tmp/fabricd.yaml
+shipped "s/timeout: 20/timeout: 4/; s|/opensm-2/|/opensm-standby/|"
 
 ok "the subnet is up" simfab opensm wait
-for h in $hosts; do start $h; done
-for h in $hosts; do wait_for 20 on $h status; done
+daemons_up
 cp "$top/etc/policies/simple.yaml" policy.yaml
 cp policy.yaml "$policy"
 ok "a policy is applied where the master is" on h1 policy apply "$policy"

@@ -40,6 +40,21 @@ fabricds() {
   for h in $hosts; do wait_for 20 test -S "$SIMFAB_DIR/fabricd-$h.sock"; done
   [ -z "${1:-}" ] || { ok "the policy is applied and verified" ctl h1 policy apply "$1"; wait_for 30 ports_up; }
 }
+# The same with two LIDs for each port; the job "limited" has a class that may use one path. The policy is $tmp/wanted.yaml.
+fabricds_with_paths() {
+  local h
+  cat >"$tmp/wanted.yaml" <<'YAML'
+version: 1
+vls: 4
+classes:
+  - {name: all, share: 60}
+  - {name: single, share: 40, paths: 1}
+jobs: {default: all}
+paths: {lmc: 1}
+YAML
+  fabricds "$tmp/wanted.yaml"
+  for h in $hosts; do ctl "$h" job set limited single --user "$(id -u)" || exit 1; done
+}
 # An opensm that gets no processor may leave a port in Init until its next sweep.
 ports_up() { ! simfab status | grep -E '^h[0-9]+ .* (Init|Armed) '; }
 

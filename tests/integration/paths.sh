@@ -7,17 +7,7 @@
 hosts="h1 h2 h3 h4 h5 h6" topology=${TMPDIR:-/tmp}/mrmpi-paths-$PPID.net
 [ -n "${SIMFAB_DIR:-}" ] || { "$BUILD/bin/simfab" topology fat-tree --hosts 6 --radix 4 --levels 2 >"$topology" || exit 2; }
 . "$(dirname "$0")/lib.sh"
-cat >"$tmp/wanted.yaml" <<'YAML'
-version: 1
-vls: 4
-classes:
-  - {name: all, share: 60}
-  - {name: single, share: 40, paths: 1}
-jobs: {default: all}
-paths: {lmc: 1}
-YAML
-fabricds "$tmp/wanted.yaml"
-for h in $hosts; do ctl "$h" job set limited single --user "$(id -u)" || exit 1; done
+fabricds_with_paths
 like "the plan has the limit" 'name: single.*paths: 1}' <(fabricctl policy plan "$tmp/wanted.yaml" 2>&1)
 
 # ---- what fabricd knows

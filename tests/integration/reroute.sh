@@ -23,17 +23,7 @@ for h in 1, 2, 3, 4:
     print(f'[1](253460100000{h}01)\t"S-0253460200000{l}00"[{port}]\t# "leaf{l}"\n')
 PYTHON
 . "$(dirname "$0")/lib.sh"
-cat >"$tmp/wanted.yaml" <<'YAML'
-version: 1
-vls: 4
-classes:
-  - {name: all, share: 60}
-  - {name: single, share: 40, paths: 1}
-jobs: {default: all}
-paths: {lmc: 1}
-YAML
-fabricds "$tmp/wanted.yaml"
-for h in $hosts; do ctl "$h" job set limited single --user "$(id -u)" || exit 1; done
+fabricds_with_paths
 
 # ---- the paths of two pairs, and cables to pull
 # "A B D": the leaf's ports of path 0 and path 1, and the number of disjoint paths
