@@ -16,7 +16,7 @@ forbidden() { # PROGRAM CALL...
   shift
   timeout 100 "$forbid" "$@" -- mrrun -n 4 "$BUILD/tests/mpi/$program"
 }
-for program in p2p_sizes p2p_lent coll rma_mix rma_shared; do
+for program in p2p_sizes p2p_zcopy coll rma_mix rma_shared; do
   ok "$program where memory of others cannot be read" forbidden "$program" "${usual[@]}"
   ok "$program without memfd" forbidden "$program" memfd_create
   ok "$program without either, nor pidfd" forbidden "$program" "${usual[@]}" memfd_create pidfd_open

@@ -3,7 +3,7 @@
 #include "libmrmpi/net/answers.h"
 #include "tests/check.h"
 
-/* The next message comes after the loan has ended. */
+/* The next message comes after the send has ended. */
 START_TEST(round_trips_lend)
 {
     struct mr_answers a = {0};

@@ -84,7 +84,7 @@ START_TEST(nothing_to_gain)
 END_TEST
 
 /* Zero-copy when that pays: where enough is under way at a time, however long. */
-START_TEST(lent)
+START_TEST(sent_zero_copy)
 {
     unsigned ways[4] = {0};
 
@@ -498,7 +498,7 @@ int main(void)
     tcase_add_test(c, worth_nothing);
     tcase_add_test(c, one_by_one);
     tcase_add_test(c, nothing_to_gain);
-    tcase_add_test(c, lent);
+    tcase_add_test(c, sent_zero_copy);
     tcase_add_test(c, bursts_of_the_same_buffers);
     tcase_add_test(c, reading_that_is_slower);
     tcase_add_test(c, times_that_change);

@@ -190,8 +190,8 @@ START_TEST(lent_and_given_back)
 END_TEST
 
 /*
- * The process there has lent its memory and computes: the lock waits neither for the process nor for its check of the
- * withdrawal.
+ * The process there has advertised its memory and computes: the lock waits neither for the process nor for its check of
+ * the withdrawal.
  */
 START_TEST(lent_too_late)
 {

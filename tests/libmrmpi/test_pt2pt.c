@@ -141,7 +141,7 @@ START_TEST(refused_single_copy)
 END_TEST
 
 /* The same for the split copy: refused at one of the ranks, at both, or one after the other. */
-START_TEST(refused_halves)
+START_TEST(refused_split)
 {
     static const long refused[][2] = {{0, -1}, {-1, 0}, {0, 0}, {5, -1}, {-1, 5},
                                       {3, 8},  {8, 3},  {7, 7}, {2, 0},  {4, 1}};
@@ -741,7 +741,7 @@ static int wrong_parts(void)
     return 0;
 }
 
-/* ---- kept in lent buffers ---- */
+/* ---- kept in retained buffers ---- */
 
 static unsigned may_retain, num_retained;
 
@@ -1053,7 +1053,7 @@ int main(void)
     tcase_set_timeout(c, 60);
     tcase_add_loop_test(c, exchange_all_sizes, 0, 10);
     tcase_add_loop_test(c, refused_single_copy, 0, 2);
-    tcase_add_loop_test(c, refused_halves, 0, 10);
+    tcase_add_loop_test(c, refused_split, 0, 10);
     tcase_add_test(c, ways_are_learnt);
     tcase_add_loop_test(c, silent_sender, 0, 4);
     tcase_add_loop_test(c, buffer_unmapped_after_free, 0, 4);

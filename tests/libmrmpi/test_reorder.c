@@ -126,7 +126,7 @@ static struct {
 static struct mr_retained *find_buffer(const void *payload, enum mr_retained_term term)
 {
     ck_assert_int_eq(term, MR_RETAINED_UNTIL_TURN);
-    for (unsigned i = 0; i < 2; i++) /* the third is not lent */
+    for (unsigned i = 0; i < 2; i++) /* the third is not retained */
         if (payload == buffer[i].payload)
             return &buffer[i].retained;
     return NULL;

@@ -49,7 +49,7 @@ static void teardown(void)
     free(rings);
 }
 
-static void lend_to(int peer, uint32_t chunk, uint32_t n)
+static void assign_to(int peer, uint32_t chunk, uint32_t n)
 {
     struct mr_hdr hdr = {.len = n * CHUNK};
 
@@ -58,13 +58,13 @@ static void lend_to(int peer, uint32_t chunk, uint32_t n)
     mr_ring_commit_far(&writers[peer], &hdr, chunk, n * CHUNK);
 }
 
-/* Lends the next chunk to a peer. */
+/* Assigns the next chunk to a peer. */
 static uint32_t assign(int peer)
 {
     uint32_t chunk = mr_pool_find(&owner, 1);
 
     if (chunk != MR_POOL_NONE)
-        lend_to(peer, chunk, 1);
+        assign_to(peer, chunk, 1);
     return chunk;
 }
 
@@ -129,7 +129,7 @@ START_TEST(kept_ones_are_passed_over)
 }
 END_TEST
 
-/* A peer gives chunks back in the order of lending, with any other packets between. */
+/* A peer gives chunks back in the order of assignment, with any other packets between. */
 START_TEST(in_the_order_of_the_ring)
 {
     struct mr_hdr hdr = {.len = 0};
@@ -178,13 +178,13 @@ START_TEST(several_in_a_row)
     ck_assert_uint_eq(mr_pool_count(&owner, CHUNK), 1);
     ck_assert_uint_eq(mr_pool_count(&owner, CHUNK + 1), 2);
     ck_assert_uint_eq(mr_pool_find(&owner, 2), 0);
-    lend_to(0, 0, 2);
+    assign_to(0, 0, 2);
     ck_assert_uint_eq(mr_pool_find(&owner, 3), 2);
-    lend_to(1, 2, 2);
+    assign_to(1, 2, 2);
     ck_assert_uint_eq(mr_pool_find(&owner, 2), MR_POOL_NONE); /* one at the end, none at the beginning */
     give_back(0);
     ck_assert_uint_eq(mr_pool_find(&owner, 2), 0); /* not 4 and 0: they must be neighbours */
-    lend_to(0, 0, 2);
+    assign_to(0, 0, 2);
     give_back(1);
     ck_assert_uint_eq(mr_pool_find(&owner, 3), 2);
     ck_assert_uint_eq(mr_pool_find(&owner, 4), MR_POOL_NONE);
