@@ -187,10 +187,10 @@ static int stopped_launcher(const char *which, const char *operation, bool me)
     const struct mr_launch *self;
     int err = join(&self);
 
+    if (!me) /* the launcher may be stopped before this rank has joined */
+        pause();
     if (err)
         return printf("FAIL init: %s\n", mr_launch_why(err)), 1;
-    if (!me)
-        pause();
     kill(launcher, SIGSTOP);
     double begin = now_s();
     err = operate(operation);
