@@ -54,6 +54,7 @@ class Fabric:
                             f"         pid_file: {os.path.dirname(self.opensm)}/opensm.pid}}\n")
         os.mkdir(self.at("faults"))
         self.daemon = {}
+        self.seen = {}  # policy by generation: no number is used twice
 
     def at(self, name):
         return os.path.join(self.dir, name)
@@ -322,9 +323,6 @@ def measure(f):
     return base, calls
 
 
-seen = {}  # text of the policy by generation: no number is used twice
-
-
 def one(f, base, fault, step, back):
     """One run: (outcome, problem or None). back: from the case's second policy to its first one, or to none."""
     first, second = ("", "a") if f.case == "nothing" else ("a", "b")
@@ -361,8 +359,8 @@ def one(f, base, fault, step, back):
     if not why and answer.returncode == 0 and now != new:
         why = "it returned 0 and the old policy is in force"
     generation = f.generation()
-    if not why and f.case != "join" and seen.setdefault(generation, now) != now:
-        why = f"generation {generation} was policy {seen[generation]} before"
+    if not why and f.case != "join" and f.seen.setdefault(generation, now) != now:
+        why = f"generation {generation} was policy {f.seen[generation]} before"
     outcome = ("new" if now == new else "old") + f" ({answer.returncode})" + ("" if hit else " no such step")
     if not why and now == old and generation != number:
         why = f"the old policy is in force, as generation {generation} and not {number}"
