@@ -55,8 +55,8 @@ YAML
   fabricds "$tmp/wanted.yaml"
   for h in $hosts; do ctl "$h" job set limited single --user "$(id -u)" || exit 1; done
 }
-# An opensm that gets no processor may leave a port in Init until its next sweep.
-ports_up() { ! simfab status | grep -E '^h[0-9]+ .* (Init|Armed) '; }
+# An opensm that gets no processor may leave a port in Init, or have it begin anew, until its next sweep.
+ports_up() { ! simfab status | grep -E '^h[0-9]+ ' | grep -qv ' Active '; }
 
 # ---- classes and the job
 
