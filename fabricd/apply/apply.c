@@ -115,6 +115,8 @@ static int add_facts(struct applier *a, struct task *t, struct change *c, struct
     int rc = r.error;
     if (!rc && a->counter)
         a->counter->ports = r.ports;
+    for (unsigned i = 0; i < r.num_planes; i++)
+        a->ports_up[i] = r.plane[i].ports;
     if (rc) {
         say(a, t, "the fabric cannot be looked at: %s", smp_open_error(rc));
     } else {

@@ -302,6 +302,15 @@ static int tell_not_settled(struct applier *a, struct task *t, const struct in_f
     return ok ? 0 : -ETIMEDOUT;
 }
 
+/* opensm lets ports begin anew, with other LIDs: for a moment they are Down, and in no look. */
+static unsigned ports_away(const struct applier *a, const struct verify_result *r)
+{
+    unsigned away = 0;
+    for (unsigned i = 0; i < r->num_planes; i++)
+        away += a->ports_up[i] > r->plane[i].ports ? a->ports_up[i] - r->plane[i].ports : 0;
+    return away;
+}
+
 /* Look until all is as wanted or nothing changes any more; help opensm along where it is known to fall short. */
 int settle_ports(struct applier *a, struct task *t, const struct in_force *want, bool may_push,
                  struct manager_event *out)
@@ -310,13 +319,26 @@ int settle_ports(struct applier *a, struct task *t, const struct in_force *want,
     uint64_t limit = (uint64_t)a->conf->verify_timeout_s * 1000;
     uint64_t reload_at = limit / 6 < RELOAD_AGAIN_MS ? limit / 6 : RELOAD_AGAIN_MS;
     uint64_t rewrite_at = limit / 3 < REWRITE_AFTER_MS ? limit / 3 : REWRITE_AFTER_MS;
+    uint64_t right_ms = 0; /* since then all ports that are up have the tables */
     bool reloaded = !may_push, rewritten = !may_push;
     a->num_settled = 0;
     settle_count(a, FD_PORTS_RIGHT, 0);
     for (unsigned wait = 20;; wait = wait < 200 ? wait * 2 : 250) {
         struct verify_result r;
         struct text why = {0};
-        if (progress_look(a, &p, want, &r)) {
+        bool right = progress_look(a, &p, want, &r);
+        unsigned away = right ? ports_away(a, &r) : 0;
+        if (right && !right_ms)
+            right_ms = clock_us() / 1000;
+        if (away && clock_us() / 1000 - right_ms <= limit) {
+            verify_result_free(&r);
+            if (!manager_pause(a->m, wait))
+                return -ECANCELED;
+            continue;
+        }
+        if (right) {
+            if (away)
+                say(a, t, "%u ports that were up before are not up: the policy is not on them", away);
             note_settled(a, &r);
             settle_take_result(out, &r, true);
             say(a, t, "verified: %u ports of %u nodes have the policy's tables, after %llu ms", r.ports, r.nodes,

@@ -24,6 +24,8 @@ struct applier {
     unsigned num_settled;
     struct verify_plane settled[VERIFY_SUBNETS_MAX];
 
+    unsigned ports_up[VERIFY_SUBNETS_MAX]; /* of each plane before the first change; 0: not known */
+
     struct counter *counter; /* of the client that wants to know; NULL: none does */
 };
 

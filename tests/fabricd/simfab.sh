@@ -18,9 +18,14 @@ state: $tmp/state
 socket: $FABRICD_SOCKET
 opensm:
   config: \$SIMFAB_DIR/opensm/opensm.conf
-  restart: simfab opensm restart
+  restart: sh $tmp/restart
 verify: {timeout: 6, interval: 1}
 rails: {interval_ms: 100}
+END
+# with a cable that is out from then on, and back 3 s later
+cat >restart <<END
+[ ! -e $tmp/pull ] || { simfab fault link "h2 mlx5_1" 1 down; (sleep 3; touch $tmp/back; simfab fault link "h2 mlx5_1" 1 up) >/dev/null 2>&1 & }
+exec simfab opensm restart
 END
 start_daemon() {
   simfab exec --real-clock h1 -- fabricd --config "$tmp/fabricd.yaml" >>fabricd.log 2>&1 &
@@ -187,8 +192,12 @@ is "six verifications at once are all answered" "$bad $(cat v? | grep -c '^verif
 # LMC needs a restart of opensm
 sed 's/lmc: 0/lmc: 1/' simple.yaml >lmc1.yaml
 old=$(simfab opensm pid)
-ok "a policy with another lmc is applied and verified" fabricctl policy apply lmc1.yaml
+touch pull
+ok "a policy with another lmc is applied and verified" eval 'fabricctl policy apply lmc1.yaml >said'
 ok "by a restart of opensm" test "$(simfab opensm pid)" != "$old"
+ok "when all ports are up again that were up before" test -e back
+like "and have been read" '^verified: 8 ports of' said
+rm -f pull
 "$tool" query "$FABRICD_SOCKET" 4711 >q
 like "the library is told the paths" 'rails=mlx5_0/1/lidok/lmc1/up,mlx5_1/1/lidok/lmc1/up' q
 
