@@ -21,6 +21,7 @@
 #define METHOD_RESP 0x81
 #define TIMEOUT_MS  200
 #define TRIES       4
+#define CLOSE_MS    20  /* for answers to questions that nobody waits for any more */
 #define GRACE_MS    100 /* until a time-out of ours, if the layers below report none */
 #define WINDOW_MIN  1u
 #define WINDOW_INIT 4u /* opensm's max_wire_smps */
@@ -71,6 +72,7 @@ struct smp {
     uint64_t narrowed_us;
     unsigned num_under_way, num_again; /* num_again: sent, timed out, and to be sent again */
     uint32_t under_way[WINDOW_MAX];    /* their numbers */
+    unsigned owed;                     /* packets sent, without those that have come back */
     struct smp_path alive;             /* of the last answer; no hops and no LID: this host's port, which is alive */
 };
 
@@ -161,10 +163,33 @@ const char *smp_open_error(int rc)
     return strerror(-rc);
 }
 
+/* A packet, or the time-out of one, for which the layers below owe nothing more. */
+static int receive(struct smp *s, int *length, int timeout_ms)
+{
+    *length = sizeof(struct packet);
+    int rc = umad_recv(s->fd, s->umad, length, timeout_ms);
+    s->owed -= rc >= 0 && s->owed;
+    return rc;
+}
+
+/*
+ * A look may end with questions under way. Their answers are taken for a moment: ibsim's library fails in a process
+ * that gets an answer for a port that is closed.
+ */
+static void take_late_answers(struct smp *s)
+{
+    uint64_t began = clock_us();
+    int length;
+    while (s->owed && clock_us() - began < CLOSE_MS * 1000)
+        if (receive(s, &length, CLOSE_MS) < 0)
+            return;
+}
+
 void smp_close(struct smp *s)
 {
     if (!s)
         return;
+    take_late_answers(s);
     umad_unregister(s->fd, s->agent_dr);
     umad_unregister(s->fd, s->agent_lid);
     umad_close_port(s->fd);
@@ -304,6 +329,7 @@ static void send_smp(struct smp *s, uint32_t number)
         answered(s, number, rc == -EINVAL ? rc : -EIO);
         return;
     }
+    s->owed++;
     s->num_again -= q->tries > 0;
     s->under_way[s->num_under_way++] = number;
     q->state = UNDER_WAY;
@@ -388,15 +414,13 @@ static int wait_for_first(struct smp *s)
     for (;;) {
         if (q->state == ANSWERED)
             return 0;
-        int length = sizeof(struct packet);
-        int rc = umad_recv(s->fd, s->umad, &length, 0); /* of several answers most are there already */
+        int length, rc = receive(s, &length, 0); /* of several answers most are there already */
         bool waits = rc == -EWOULDBLOCK;
         if (waits) { /* all have been taken: as many new questions go out together */
             fill_window(s);
             if (q->state == ANSWERED) /* by an error */
                 return 0;
-            length = sizeof(struct packet);
-            rc = umad_recv(s->fd, s->umad, &length, TIMEOUT_MS + GRACE_MS);
+            rc = receive(s, &length, TIMEOUT_MS + GRACE_MS);
         }
         if (rc >= 0)
             take_packet(s, length);
