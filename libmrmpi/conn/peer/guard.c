@@ -195,16 +195,26 @@ void mr_guard_make(struct mr_peer *p, const struct mr_cm_msg *req, struct mr_cm_
     open_guards(p->own->guards, out);
 }
 
+/* The P_Key of the pair of rails: subchannels of a kind that is not opened to this peer have none. */
+static uint16_t pkey_of_pair(const struct mr_peer *p, const struct mr_sub *pair)
+{
+    for (unsigned i = 0; i < p->num_subs; i++)
+        if (p->sub[i].rail == pair->rail && p->sub[i].remote_rail == pair->remote_rail && p->sub[i].pkey)
+            return p->sub[i].pkey;
+    return 0;
+}
+
 static void connect_guard(struct mr_peer *p, unsigned r, const struct mr_cm_msg *remote, const struct mr_cm_msg *sls)
 {
     struct guard *one = &p->own->guards->rail[r];
     const struct mr_sub *sub = sub_of_rail(p, r);
     unsigned to = sub ? sub->remote_rail : MR_RAILS_MAX;
+    uint16_t pkey = sub ? pkey_of_pair(p, sub) : 0;
 
-    if (!one->made || to >= p->address->num_rails || !remote->guard[to].qpn || !sub->pkey)
+    if (!one->made || to >= p->address->num_rails || !remote->guard[to].qpn || !pkey)
         return;
     one->remote = to;
-    one->probe.qp.pkey = sub->pkey;
+    one->probe.qp.pkey = pkey;
     one->probe.psn = p->cm.local->psn;
     one->probe.receive = remote->psn;
     one->connected = !mr_qp_connect(&one->probe.qp, &p->address->rail[to], remote->guard[to].qpn, one->probe.psn,
