@@ -21,6 +21,7 @@ static unsigned made, live, connected, asked, brought_up, aborted;
 static const struct mr_rail_addr *brought_up_to;
 static bool again_error;
 static uint32_t connected_to[MR_RAILS_MAX];
+static uint16_t pkeys[MR_RAILS_MAX];
 static int create_error;
 static struct mr_probe *last;
 
@@ -42,6 +43,7 @@ int mr_qp_connect(struct mr_qp *qp, const struct mr_rail_addr *to, uint32_t remo
     ck_assert_uint_eq(remote_psn, 22);
     ck_assert_uint_eq(sl, 3);
     connected_to[qp->rail->index] = remote_qpn;
+    pkeys[qp->rail->index] = qp->pkey;
     connected++;
     return 0;
 }
@@ -87,6 +89,7 @@ static void setup(void)
     make_peer();
     memset(&mr_peers_own, 0, sizeof mr_peers_own);
     memset(connected_to, 0, sizeof connected_to);
+    memset(pkeys, 0, sizeof pkeys);
     made = live = connected = asked = brought_up = aborted = 0;
     create_error = again_error = 0;
     last = NULL;
@@ -161,6 +164,19 @@ START_TEST(paired_rails)
     ck_assert_uint_eq(connected_to[0], 201);
     ck_assert_uint_eq(connected_to[1], _i ? 0 : 200);
     ck_assert_uint_eq(live, _i ? 1 : 2);
+}
+END_TEST
+
+/* The P_Key is that of the pair of rails, whichever of its subchannels has one; without any there is no guard. */
+START_TEST(pkey_of_any_subchannel)
+{
+    for (unsigned i = 0; i < all[1]->num_subs; i++)
+        sub[i].pkey = !_i && i >= SUBS ? 0x8005 : 0;
+    ck_assert_uint_gt(all[1]->num_subs, SUBS);
+    connect_to(1, true);
+    ck_assert_uint_eq(connected, _i ? 0 : 2);
+    ck_assert_uint_eq(pkeys[0], _i ? 0 : 0x8005);
+    ck_assert_uint_eq(pkeys[1], _i ? 0 : 0x8005);
 }
 END_TEST
 
@@ -380,6 +396,7 @@ int main(void)
     tcase_add_checked_fixture(c, setup, teardown);
     tcase_add_test(c, one_for_each_rail);
     tcase_add_loop_test(c, paired_rails, 0, 2);
+    tcase_add_loop_test(c, pkey_of_any_subchannel, 0, 2);
     tcase_add_loop_test(c, none, 0, 4);
     tcase_add_loop_test(c, two_of_a_host, 0, 2);
     tcase_add_test(c, missing);

@@ -21,7 +21,7 @@ SHORT = {"silent/rc/8/out", "silent/rc/65536/in", "silent/uc/1048576/out", "sile
          "crossed/rc/8", "crossed/uc/1048576",
          "crossed/ud/8", "mended/rc", "back/rc/4/300", "pauses/uc/1", "pauses/ud/2", "lost/ud/mute/feed",
          "lost/uc/cut/wait", "lossy/rc/65536", "lost/rc,ud/dead/wait", "ends/rc/0/h2",
-         "ends/rc/1/h2", "ends/rc/0/h1", "computes/ud/8", "computes/rc,ud/8", "computes/uc/out/12000", "computes/uc/after"}
+         "ends/rc/1/h2", "ends/rc/0/h1", "computes/ud/8", "computes/uc/out/12000", "computes/uc/after"}
 
 
 def topology(name):
