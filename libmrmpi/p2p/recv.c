@@ -165,12 +165,17 @@ static bool sends_no_more(int world_rank, uint32_t ctx)
     return vc && (mr_vc_lost(vc) || (mr_flow_of(vc)->parts && ctx != MR_CTX_FINALIZE));
 }
 
+/* The process itself has sent to itself, or can do so from another thread. */
+static bool may_hear_itself(const struct mr_comm *comm)
+{
+    return mr_threaded || mr_comm_is_inter(comm) || !mr_channel_self.drained();
+}
+
 static bool anybody_left(struct mr_comm *comm, uint32_t ctx)
 {
     for (int r = 0; r < comm->num_peers; r++)
-        if ((r != comm->rank || mr_threaded || mr_comm_is_inter(comm)) &&
-            !sends_no_more(mr_comm_world_rank(comm, r), ctx))
-            return true; /* the process itself can send only from another thread */
+        if ((r != comm->rank || may_hear_itself(comm)) && !sends_no_more(mr_comm_world_rank(comm, r), ctx))
+            return true;
     return false;
 }
 

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Messages to oneself: sent first, received first, by MPI_Sendrecv, over MPI_COMM_SELF, small and large. */
+/*
+ * Messages to oneself: sent first, received first, by MPI_Sendrecv, over MPI_COMM_SELF, small and large; from any
+ * source, while all others have called MPI_Finalize.
+ */
 #include "p2p.h"
+
+#include <unistd.h>
 
 /* Nothing, of no type. */
 static void untyped(void)
@@ -14,6 +19,22 @@ static void untyped(void)
     MPI_Wait(&q, &st);
     MPI_Get_count(&st, MPI_INT, &n);
     CHECK(n == 0 && st.MPI_TAG == 6);
+}
+
+/* The others have said that they send no more. */
+static void as_the_last(void)
+{
+    MPI_Request reqs[2];
+    MPI_Status st;
+    int out = 5, in = 0, flag;
+
+    usleep(60000);
+    for (int i = 0; i < 200; i++) /* takes what they say */
+        MPI_Iprobe(MPI_ANY_SOURCE, 77, MPI_COMM_WORLD, &flag, &st);
+    MPI_Isend(&out, 1, MPI_INT, rank, 1, MPI_COMM_WORLD, &reqs[0]);
+    MPI_Irecv(&in, 1, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &reqs[1]);
+    MPI_Waitall(2, reqs, MPI_STATUSES_IGNORE);
+    CHECK(in == 5);
 }
 
 int main(int argc, char **argv)
@@ -49,6 +70,8 @@ int main(int argc, char **argv)
     free(out);
     free(in);
     untyped();
+    if (!rank)
+        as_the_last();
     MPI_Finalize();
     return 0;
 }
