@@ -6,7 +6,7 @@ bandwidth of the healthy rail alone, at least, and no operation takes long. Faul
 begins, so figures, which are simulated, repeat.
 
   lossy.py          the choice for `make check`
-  lossy.py --all      every row
+  lossy.py --all    every row
   lossy.py PATTERN  the rows whose names match, with the job's output
 
 A row's name: MODEL/BYTES/FAULT, with the percentage of packets if the rail loses or corrupts some: from the beginning of

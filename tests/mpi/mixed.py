@@ -6,7 +6,7 @@ settings: if any way is whole, even from one rail to the other, each operation i
 before the job begins, so figures, which are simulated, repeat.
 
   mixed.py          the choice for `make check`
-  mixed.py --all      every cell
+  mixed.py --all    every cell
   mixed.py PATTERN  the cells whose names match, with the job's output
 
 A cell's name: MODEL/LINKS/RANKS/FIRST/RAIL/SECOND/HOST/RAIL/GAP. The first fault is one of h1's ports, the second one,

@@ -5,7 +5,7 @@ Ways between hosts fail, with default settings: the remaining ways are used soon
 are given by time before the job begins, so figures, which are simulated, repeat to the last digit.
 
   ways.py        the choice for `make check`
-  ways.py --all    every row
+  ways.py --all  every row
   ways.py NAME   the rows whose name begins so, with the job's output
 """
 import os, re, sys
