@@ -82,24 +82,30 @@ static void go_round(struct sf_actor *a)
     sfp_wait(a, SF_ACTOR_LOCK, 0);
 }
 
+/*
+ * Counts from the last call or wait. The clock stays unchanged: the number of locks taken before may be luck, and a
+ * clock raised after every so many locks would be, too.
+ */
 void sfp_await_ask(void)
 {
     static __thread struct {
         uint64_t calls;
         uint32_t stops, asked;
     } since;
-    struct sf_actor *a;
+    struct sf_actor *a = sfp_self;
 
+    if (!a)
+        return;
+    if (since.calls != a->calls || since.stops != a->stops) {
+        since.calls = a->calls;
+        since.stops = a->stops;
+        since.asked = 0;
+    }
     if (++since.asked < ASK_MAX)
         return;
     since.asked = 0;
-    a = mine || !sfp_in_turns() ? NULL : sfp_actor_awaiting();
-    if (!a)
-        return;
-    if (since.calls == a->calls && since.stops == a->stops)
+    if (!mine && sfp_in_turns() && sfp_actor_awaiting())
         go_round(a);
-    since.calls = a->calls;
-    since.stops = a->stops;
 }
 
 void sfp_await_end(bool pass_on)
