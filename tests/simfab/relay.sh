@@ -8,12 +8,11 @@ export MRMPI_LOG_LEVEL=0
 engines=()
 on_exit 'kill "${engines[@]}" 2>/dev/null; wait 2>/dev/null'
 
-fabric() { # NAME OPTION...: an engine without a subnet manager, in $SIMFAB_DIR from now on
+fabric() { # NAME NET OPTION...: an engine without a subnet manager, in $SIMFAB_DIR from now on
   export SIMFAB_DIR=$tmp/$1
   mkdir -m 700 "$SIMFAB_DIR" && mkfifo "$SIMFAB_DIR/ready"
   exec 9<>"$SIMFAB_DIR/ready"
-  simfab-engine --topology "$root/etc/topologies/two-hosts-two-rails.net" --dir "$SIMFAB_DIR" --static-subnet 0 --ready-fd 9 "${@:2}" \
-    2>"$SIMFAB_DIR/engine.log" &
+  simfab-engine --topology "$root/$2" --dir "$SIMFAB_DIR" --static-subnet 0 --ready-fd 9 "${@:3}" 2>"$SIMFAB_DIR/engine.log" &
   engines+=($!)
   local line
   read -r -t 60 -u 9 line
@@ -22,21 +21,34 @@ fabric() { # NAME OPTION...: an engine without a subnet manager, in $SIMFAB_DIR 
 }
 passed() { simfab status | sed -n 's/^turns passed on among threads: //p'; }
 runs() { simfab status | sed -n 's/^runs of threads: \([0-9]*\),.*/\1/p'; }
+# RELAY_TIMES: how often the jobs with many ranks on a host are compared (2; their events coincide more often than others')
+many() { # RANKS HOSTS
+  local i
+  for ((i = 0; i < ${RELAY_TIMES:-2}; i++)); do timeout 120 mrrun -n "$1" --hosts "$2" "$BUILD/tests/simfab/time_mpi" || return; done
+}
 figures() { # on this fabric
   local n
   for n in 4 6; do timeout 120 mrrun -n $n --hosts h1,h2 "$BUILD/tests/simfab/time_mpi" || return; done
-  timeout 120 mrrun -n 2 --hosts h1,h2 "$BUILD/tests/simfab/time_threads"
+  timeout 120 mrrun -n 2 --hosts h1,h2 "$BUILD/tests/simfab/time_threads" || return
+  many 12 h1,h2
 }
-# Six ranks on a host pass on most turns; their figures need not repeat (simfab/TIME.md, Limits).
-crowd() { timeout 120 mrrun -n 12 --hosts h1,h2 "$BUILD/tests/simfab/time_mpi"; }
+two=etc/topologies/two-hosts-two-rails.net four=tests/simfab/four-hosts.net
 
-ok "an engine that gives each thread its turn" fabric old --no-relay
+ok "an engine that gives each thread its turn, and four hosts" fabric wide.old $four --no-relay
+ok "16 ranks on three hosts" eval 'many 16 h1,h2,h3 >"$tmp/many.old"'
+ok "an engine that lets them pass turns on" fabric wide.new $four
+ok "the same job" eval 'many 16 h1,h2,h3 >"$tmp/many.new"'
+ok "has the same figures to the last digit" diff "$tmp/many.old" "$tmp/many.new"
+ok "and in every run" eval 'test "$(sort -u "$tmp/many.old" "$tmp/many.new" | wc -l)" = 8'
+
+ok "an engine that gives each thread its turn" fabric old $two --no-relay
 ok "figures of jobs with several ranks on a host, and several threads in a rank" eval 'figures >"$tmp/figures.old"'
 is "no turn is passed on" "$(passed)" 0
-ok "an engine that lets them pass turns on" fabric new
+ok "an engine that lets them pass turns on" fabric new $two
 ok "figures of the same jobs" eval 'figures >"$tmp/figures.new"'
 ok "are the same to the last digit" diff "$tmp/figures.old" "$tmp/figures.new"
-ok "a job with six ranks on each host" crowd
+ok "with six ranks on a host in every run" \
+  eval 'test "$(tail -n $((8 * ${RELAY_TIMES:-2})) "$tmp/figures.old" | sort -u | wc -l)" = 8'
 ok "one turn of three and more was passed on: $(passed) of $(runs)" test $((3 * $(passed))) -gt "$(runs)"
 
 # killed while it has the turn or waits for it: the job ends, and the fabric serves the next one

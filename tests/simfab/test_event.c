@@ -81,6 +81,73 @@ static void schedule_in_the_past(void *obj, uint64_t arg)
     evq_push(&q, 1, note, NULL, arg);
 }
 
+/* 0, 1, 2, ... in this order */
+static void check_numbered(size_t n)
+{
+    ck_assert_uint_eq(traced, n);
+    for (size_t i = 0; i < n; i++)
+        ck_assert_uint_eq(trace[i], i);
+}
+
+START_TEST(while_time_stands_still_in_the_order_of_sources)
+{
+    evq_push(&q, 7, note, NULL, 0);
+    evq_stand(&q, 3);
+    evq_source(&q, 3);
+    evq_push(&q, 7, note, NULL, 6);
+    evq_source(&q, 1);
+    evq_push(&q, 7, note, NULL, 2);
+    evq_source(&q, 2);
+    evq_push(&q, 7, note, NULL, 4);
+    evq_source(&q, 1);
+    evq_push(&q, 7, note, NULL, 3);
+    evq_source(&q, 2);
+    evq_push(&q, 7, note, NULL, 5);
+    evq_source(&q, 0);
+    evq_push(&q, 7, note, NULL, 1);
+    evq_move(&q);
+    evq_push(&q, 7, note, NULL, 7);
+    evq_stand(&q, 3);
+    evq_push(&q, 7, note, NULL, 8);
+    while (evq_run_one(&q))
+        ;
+    check_numbered(9);
+}
+END_TEST
+
+START_TEST(while_time_moves_sources_do_not_matter)
+{
+    evq_stand(&q, 2);
+    evq_move(&q);
+    evq_source(&q, 2);
+    evq_push(&q, 7, note, NULL, 0);
+    evq_source(&q, 1);
+    evq_push(&q, 7, note, NULL, 1);
+    while (evq_run_one(&q))
+        ;
+    check_numbered(2);
+}
+END_TEST
+
+/* More than a source has numbers for: the order among sources is lost, the order of a source is not. */
+START_TEST(any_number_of_events_while_time_stands_still)
+{
+    enum { N = (1 << 20) + 1000 };
+    bool in_order = true;
+
+    evq_stand(&q, 1);
+    evq_push(&q, 5, note, NULL, 0);
+    evq_source(&q, 1);
+    for (unsigned i = 1; i < N; i++)
+        evq_push(&q, 10 + i / 2, note, NULL, i);
+    for (unsigned i = 0; i < N; i++) {
+        in_order &= evq_run_one(&q) && trace[0] == i;
+        traced = 0;
+    }
+    ck_assert(in_order);
+}
+END_TEST
+
 START_TEST(the_past_is_now)
 {
     evq_push(&q, 50, schedule_in_the_past, NULL, 9);
@@ -217,6 +284,9 @@ int main(void)
     tcase_add_test(c, earlier_first_whatever_the_order_of_scheduling);
     tcase_add_test(c, same_time_in_the_order_of_scheduling);
     tcase_add_test(c, many_random_events_come_sorted_and_stable);
+    tcase_add_test(c, while_time_stands_still_in_the_order_of_sources);
+    tcase_add_test(c, while_time_moves_sources_do_not_matter);
+    tcase_add_test(c, any_number_of_events_while_time_stands_still);
     tcase_add_test(c, the_past_is_now);
     tcase_add_test(c, a_timer_fires_once_at_its_last_deadline);
     tcase_add_test(c, a_stopped_timer_moves_no_time);

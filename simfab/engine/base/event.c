@@ -17,6 +17,32 @@ void evq_fini(struct event_queue *q)
     *q = (struct event_queue){0};
 }
 
+/* Numbers of events for each source; with all numbers used, time begins to stand still anew. */
+#define SOURCE_EVENTS (1ull << 20)
+
+void evq_move(struct event_queue *q)
+{
+    if (q->scheduled)
+        q->next_seq += q->sources * SOURCE_EVENTS;
+    q->sources = 0;
+    q->scheduled = 0;
+}
+
+void evq_stand(struct event_queue *q, uint32_t n)
+{
+    evq_move(q);
+    q->sources = n + 1;
+}
+
+static uint64_t take_seq(struct event_queue *q)
+{
+    if (!q->sources)
+        return q->next_seq++;
+    if (q->scheduled == SOURCE_EVENTS)
+        evq_stand(q, q->sources - 1);
+    return q->next_seq + (q->source < q->sources ? q->source : 0) * SOURCE_EVENTS + q->scheduled++;
+}
+
 static bool before(const struct event *a, const struct event *b)
 {
     return a->t_ps < b->t_ps || (a->t_ps == b->t_ps && a->seq < b->seq);
@@ -24,7 +50,7 @@ static bool before(const struct event *a, const struct event *b)
 
 static void push(struct event_queue *q, uint64_t t_ps, event_fn fn, void *obj, uint64_t arg, bool quiet)
 {
-    struct event e = {t_ps < q->now_ps ? q->now_ps : t_ps, q->next_seq++ << 1 | quiet, fn, obj, arg};
+    struct event e = {t_ps < q->now_ps ? q->now_ps : t_ps, take_seq(q) << 1 | quiet, fn, obj, arg};
     size_t i;
 
     if (q->used == q->cap) {

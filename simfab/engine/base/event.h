@@ -5,6 +5,10 @@
  * or stopped at no cost. A timer belongs to its owner and may have several entries in the queue; its memory may be
  * reused only for another timer while evtimer_queued() is true.
  *
+ * While time stands still, processes schedule events in an order that depends on the machine. Such events of one time
+ * run in the order of their sources (processes), and among events of one source in the order of scheduling: before
+ * events scheduled since time moved again, after events scheduled before time stood still.
+ *
  * Events are loud or quiet. A loud event is a reason for time to move. A quiet event happens when time gets there
  * anyway: steps of packets on their way, counted by the waiting side itself. q.loud counts the waiting loud events.
  */
@@ -28,6 +32,9 @@ struct event_queue {
     struct event *heap;
     size_t used, cap;
     uint64_t next_seq;
+    uint32_t sources;   /* while time stands still: the number of sources, with source 0; else 0 */
+    uint32_t source;    /* the present source; 0: the engine itself */
+    uint64_t scheduled; /* events scheduled since time has stood still */
     uint64_t now_ps;
     uint64_t executed;
     uint64_t loud; /* loud events and set loud timers */
@@ -49,6 +56,15 @@ void evq_fini(struct event_queue *q);
 /* Schedule fn(obj, arg) at t (not before now). */
 void evq_push(struct event_queue *q, uint64_t t_ps, event_fn fn, void *obj, uint64_t arg);
 void evq_push_quiet(struct event_queue *q, uint64_t t_ps, event_fn fn, void *obj, uint64_t arg);
+
+/* Time stands still from now on, with sources 1 to n; a second call begins again, with another number. */
+void evq_stand(struct event_queue *q, uint32_t n);
+void evq_move(struct event_queue *q); /* Time moves from now on. */
+/* The events scheduled from now on are of this source. */
+static inline void evq_source(struct event_queue *q, uint32_t source)
+{
+    q->source = source;
+}
 
 /* The time of the next event that will really do something; false if there is none. Never moves time. */
 bool evq_next(struct event_queue *q, uint64_t *t_ps);

@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "simfab/engine/base/event.h"
 #include "simfab/engine/base/sim.h"
 #include "simfab/engine/base/util.h"
 #include "simfab/engine/client/destroy.h"
@@ -47,14 +48,21 @@ static int make_arena(struct proc *p)
 }
 
 /*
- * Simultaneous events happen in the order of this list, which must not depend on the order of attachment. Only
- * processes of a host without a rank from a launcher are in the order of attachment.
+ * Simultaneous events of processes happen in the order of this list, which must not depend on the order of attachment.
+ * Only processes of a host without a rank from a launcher are in the order of attachment.
  */
 static bool attaches_before(const struct proc *a, const struct proc *b)
 {
     if (a->host != b->host)
         return a->host->index < b->host->index;
     return a->rank < b->rank;
+}
+
+static void number_places(struct sim *s)
+{
+    for (uint32_t i = 0; i < s->num_procs; i++)
+        s->procs[i]->place = i + 1;
+    evq_stand(&s->q, s->num_procs);
 }
 
 static void enlist(struct sim *s, struct proc *p)
@@ -68,6 +76,7 @@ static void enlist(struct sim *s, struct proc *p)
     for (i = s->num_procs++; i > 0 && attaches_before(p, s->procs[i - 1]); i--)
         s->procs[i] = s->procs[i - 1];
     s->procs[i] = p;
+    number_places(s);
     if (p->id >= s->by_id_cap) {
         s->by_id_cap = 2 * p->id + 64;
         s->proc_by_id = xrealloc(s->proc_by_id, s->by_id_cap * sizeof *s->proc_by_id);
@@ -116,6 +125,7 @@ void proc_free(struct proc *p)
             memmove(s->procs + i, s->procs + i + 1, (s->num_procs - i - 1) * sizeof *s->procs);
             s->num_procs--;
             s->proc_by_id[p->id] = NULL;
+            number_places(s);
             break;
         }
     for (uint32_t i = 0; i < SF_ACTORS_MAX; i++)

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "simfab/engine/base/event.h"
 #include "simfab/engine/base/sim.h"
 #include "simfab/engine/base/util.h"
 #include "simfab/engine/clock/proc.h"
@@ -138,17 +139,19 @@ bool commands_drain_one(struct proc *p)
     uint64_t after;
     bool any = false;
 
+    evq_source(&p->sim->q, p->place);
     while (next_record(p, &r, &after)) {
         execute(p, &r);
         consumed(p, after);
         any = true;
     }
+    evq_source(&p->sim->q, 0);
     return any;
 }
 
 /*
  * Processes are independent here: a post affects others only by events at its own time. Simultaneous events run in the
- * order of draining, so draining in the order of processes is enough.
+ * order of processes (event.h), so the moment of draining does not matter.
  */
 void commands_drain(struct sim *s)
 {

@@ -11,6 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "simfab/engine/base/event.h"
+#include "simfab/engine/base/sim.h"
 #include "simfab/engine/base/util.h"
 #include "simfab/engine/client/command.h"
 #include "simfab/engine/client/destroy.h"
@@ -513,12 +515,14 @@ size_t request_handle(struct proc *p, const void *msg, size_t len, void *rep, si
     h = req.op < sizeof handlers / sizeof *handlers ? &handlers[req.op] : NULL;
     commands_drain_one(p); /* earlier posts come first */
     tsc_note(p);
+    evq_source(&p->sim->q, p->place);
     if (!h || !h->run)
         head.error = EOPNOTSUPP;
     else if (req.body_bytes != c.len || c.len < h->body)
         head.error = EPROTO;
     else
         head.error = h->run(&c);
+    evq_source(&p->sim->q, 0);
     if (c.cost_ps && req.actor < SF_ACTORS_MAX) /* the caller waits for the answer: its clock is ours to move */
         __atomic_add_fetch(&p->arena->actor[req.actor].clock_ps, c.cost_ps, __ATOMIC_RELAXED);
     head.op = req.op;

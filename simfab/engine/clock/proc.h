@@ -92,7 +92,8 @@ struct actor {
 struct proc {
     struct sim *sim;
     uint32_t id;
-    uint32_t rank; /* rank in the launcher's order, plus 1; 0: unknown */
+    uint32_t rank;  /* rank in the launcher's order, plus 1; 0: unknown */
+    uint32_t place; /* in sim.procs, plus 1: the source of events that the process schedules (event.h) */
     struct host *host;
     pid_t pid;
     pid_t mem_tid; /* the thread used to reach the memory: the first thread may have ended */

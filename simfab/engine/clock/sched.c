@@ -150,12 +150,14 @@ static bool move_time(struct sim *s)
     bool more = true;
 
     s->sched->moving = true;
+    evq_move(&s->q);
     while (!s->holding && !s->signalled && (more = next_event(s, &t)) && (!s->running || t == sim_now(s)) &&
            (n++ < EVENT_BATCH || s->running)) {
         evq_run_one(&s->q);
         if (sim_now(s) >= s->sched->restless_ps)
             look_restless(s);
     }
+    evq_stand(&s->q, s->num_procs);
     s->sched->moving = false;
     s->busy_ns += coarse_ns() - start;
     sched_publish_time(s);
