@@ -69,32 +69,20 @@ MPI_FN(int, Free_mem, (void *base))
     API_LEAVE(NULL);
 }
 
-static void report_block(const void *node, VISIT visit, void *told)
+struct visitor {
+    void (*see)(const void *start, size_t bytes, void *arg);
+    void *arg;
+};
+
+static void visit_block(const void *node, VISIT visit, void *visitor)
 {
     const struct block *b = *(struct block *const *)node;
+    const struct visitor *v = visitor;
     if (visit == postorder || visit == leaf)
-        api_leak_tell(told, "%zu bytes of MPI_Alloc_mem at %p", b->bytes, b->start);
+        v->see(b->start, b->bytes, v->arg);
 }
 
-static void count(const void *node, VISIT visit, void *left)
+void api_alloc_each(void (*see)(const void *start, size_t bytes, void *arg), void *arg)
 {
-    struct api_blocks *sum = left;
-
-    if (visit != postorder && visit != leaf)
-        return;
-    sum->count++;
-    sum->bytes += (*(struct block *const *)node)->bytes;
-}
-
-struct api_blocks api_alloc_left(void)
-{
-    struct api_blocks sum = {0};
-
-    twalk_r(blocks, count, &sum);
-    return sum;
-}
-
-void api_alloc_tell_leaks(int *told)
-{
-    twalk_r(blocks, report_block, told);
+    twalk_r(blocks, visit_block, &(struct visitor){see, arg});
 }

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "libmrmpi/api/attr.h"
-#include "libmrmpi/api/life.h"
+#include "libmrmpi/api/errcode.h"
 #include "libmrmpi/launch/launch.h"
 
 int MPIR_Dup_fn(MPI_Comm comm, int keyval, void *extra, void *in, void *out, int *flag)

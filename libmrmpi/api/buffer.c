@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "libmrmpi/api/session.h"
+#include "libmrmpi/api/api.h"
 #include "libmrmpi/p2p/p2p.h"
 
 /* An automatic buffer has no size. */
@@ -68,18 +68,18 @@ MPI_COUNT_FN(int, Comm_detach_buffer, (MPI_Comm comm, void *buffer_addr, api_cou
 
 MPI_COUNT_FN(int, Session_attach_buffer, (MPI_Session session, void *buffer, api_count size))
 {
-    struct session *s = NULL;
+    struct mr_session *s = NULL;
     API_ENTER();
     CHECK(api_session(session, &s));
-    err = attach(api_session_buffer(s), buffer, size);
+    err = attach(&s->buffer, buffer, size);
     API_LEAVE_SESSION(s);
 }
 
 MPI_COUNT_FN(int, Session_detach_buffer, (MPI_Session session, void *buffer_addr, api_count *size))
 {
-    struct session *s = NULL;
+    struct mr_session *s = NULL;
     API_ENTER();
     CHECK(api_session(session, &s));
-    err = detach(api_session_buffer(s), buffer_addr, size);
+    err = detach(&s->buffer, buffer_addr, size);
     API_LEAVE_SESSION(s);
 }

@@ -28,16 +28,6 @@ MPI_FN(int, Comm_size, (MPI_Comm comm, int *size))
     API_LEAVE(c);
 }
 
-enum mr_err api_inter(const struct mr_comm *c)
-{
-    return mr_comm_is_inter(c) ? MR_SUCCESS : mr_fail(MR_ERR_COMM, "the communicator is not an intercommunicator");
-}
-
-enum mr_err api_intra(const struct mr_comm *c)
-{
-    return mr_comm_is_inter(c) ? mr_fail(MR_ERR_COMM, "the communicator is an intercommunicator") : MR_SUCCESS;
-}
-
 static const int abi_compare[] = {
     [MR_IDENT] = MPI_IDENT, [MR_CONGRUENT] = MPI_CONGRUENT, [MR_SIMILAR] = MPI_SIMILAR, [MR_UNEQUAL] = MPI_UNEQUAL};
 

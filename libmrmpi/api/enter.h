@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Definition of an MPI function with its PMPI twin, entry and exit: part of api.h. */
+/*
+ * Definition of an MPI function with its PMPI twin, entry and exit: part of api.h. enter.c, handle.c and arguments.c
+ * are below all MPI functions and call none of them.
+ */
 #ifndef MRMPI_API_ENTER_H
 #define MRMPI_API_ENTER_H
 
@@ -66,12 +69,20 @@ static inline void api_unlock(void)
 
 /* The library runs, and only one thread calls it: nothing is to be done before a function's work, or after. */
 extern bool api_fast __attribute__((visibility("hidden")));
+void api_renew_fast(void);   /* the library has started, has ended, or has got threads */
+extern int api_thread_level; /* the highest level requested so far */
 _Noreturn void api_not_running(const char *function);
 void api_enter(const char *function); /* otherwise: takes the lock, or ends the program */
 /* Unlocks, calls the error handler of c, returns the result of the MPI function. */
 int api_fail(struct mr_comm *c, enum mr_err err, const char *function);
 /* The same for an object with a handler of its own, which is called with the object; `h` is kept meanwhile. */
 int api_fail_with(struct mr_errhandler *h, const void *object, enum mr_err err, const char *function);
+/* The program reports an error of its own to a handler. */
+int api_call_errhandler(struct mr_errhandler *h, const void *object, int code, const char *function);
+/* The text of this thread's last error, if it had this code; else NULL. */
+const char *api_last_error(int code);
+/* A callback of the program has failed with a code of the program: the failing MPI function returns this code. */
+void api_callback_failed(int code);
 
 #define API_ENTER()                                                                                                    \
     enum mr_err err = MR_SUCCESS;                                                                                      \
@@ -87,7 +98,16 @@ int api_fail_with(struct mr_errhandler *h, const void *object, enum mr_err err, 
         api_unlock();                                                                                                  \
     return MPI_SUCCESS
 
-/* The same for a window; NULL: no window, and the world's handler is called. */
+/* The same for a session, and for a window; NULL: none, and the world's handler is called. */
+int api_fail_session(struct mr_session *s, enum mr_err err, const char *function);
+#define API_LEAVE_SESSION(s)                                                                                           \
+    goto out;                                                                                                          \
+    out:                                                                                                               \
+    if (unlikely(err))                                                                                                 \
+        return api_fail_session(s, err, __func__ + 1);                                                                 \
+    api_unlock();                                                                                                      \
+    return MPI_SUCCESS
+
 struct mr_win;
 int api_fail_win(struct mr_win *w, enum mr_err err, const char *function);
 #define API_LEAVE_WIN(win)                                                                                             \
@@ -99,7 +119,7 @@ int api_fail_win(struct mr_win *w, enum mr_err err, const char *function);
         api_unlock();                                                                                                  \
     return MPI_SUCCESS
 
-/* And for a file; NULL: no file, and the handler of MPI_FILE_NULL is called. */
+/* And for a file (errhandler.c); NULL: no file, and the handler of MPI_FILE_NULL is called. */
 struct mr_file;
 int api_fail_file(struct mr_file *f, enum mr_err err, const char *function);
 #define API_LEAVE_FILE(file)                                                                                           \

@@ -26,13 +26,6 @@ static int world_thread_level;
 static pthread_mutex_t life_mutex = PTHREAD_MUTEX_INITIALIZER;
 static int users;
 static pid_t ends_at_exit; /* the process that ends the library: not its children */
-int api_thread_level;      /* the highest level requested so far */
-bool api_fast;
-
-static void renew_fast(void)
-{
-    api_fast = mr_state == MR_STATE_RUNNING && !mr_threaded;
-}
 
 static void end_library(void)
 {
@@ -46,7 +39,7 @@ static void end_library(void)
     api_inquiry_close();
     api_crash_close();
     mr_state = MR_STATE_FINALIZED;
-    renew_fast();
+    api_renew_fast();
     api_handles_finalize();
 }
 
@@ -73,7 +66,7 @@ enum mr_err api_library_use(int thread_level)
                !mr_threaded) { /* otherwise other threads read it at this moment */
         mr_threaded = true;
     }
-    renew_fast();
+    api_renew_fast();
     if (!err) {
         users++;
         if (thread_level > api_thread_level)

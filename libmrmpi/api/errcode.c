@@ -3,43 +3,12 @@
  * Error classes, codes and strings (MPI-4.0 sections 9.4 and 9.5): the standard's, and the program's additions, which
  * stay until the process ends, because they may be used after MPI_Finalize. Everything is allowed at any time.
  */
-#include "libmrmpi/api/api.h"
+#include "libmrmpi/api/errcode.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "libmrmpi/api/life.h"
-
-/* The last error returned in this thread: MPI_Error_string has its full text. */
-static _Thread_local struct {
-    int code;
-    int callback; /* the program's error that made a callback fail, until the MPI function has failed; 0: none */
-    char text[MPI_MAX_ERROR_STRING];
-} last;
-
-const char *api_last_error(void)
-{
-    return last.text;
-}
-
-int api_note_error(enum mr_err err, const char *function)
-{
-    const char *detail = mr_error_take_detail();
-    last.code = last.callback ? 0 : abi_error_of[err];
-    if (detail[0])
-        snprintf(last.text, sizeof(last.text), "%s: %s: %s (%s)", function, mr_err_text(err), detail, mr_err_name(err));
-    else
-        snprintf(last.text, sizeof(last.text), "%s: %s (%s)", function, mr_err_text(err), mr_err_name(err));
-    int code = last.callback ? last.callback : last.code;
-    last.callback = 0;
-    return code;
-}
-
-void api_note_user_error(int code, const char *function)
-{
-    last.code = 0;
-    snprintf(last.text, sizeof(last.text), "%s: the program reported error %d", function, code);
-}
+#include "libmrmpi/api/api.h"
 
 /* Classes that no function of this library returns yet. */
 static const struct {
@@ -149,8 +118,8 @@ static struct user_code *user_code(int code)
 
 void api_note_callback_code(int code)
 {
-    if (code && !last.callback && user_code(code))
-        last.callback = code;
+    if (user_code(code))
+        api_callback_failed(code);
 }
 
 static enum mr_err add_code(int class, int *code)
@@ -295,10 +264,9 @@ MPI_FN(int, Error_string, (int errorcode, char *string, int *resultlen))
     NOT_NULL(string);
     NOT_NULL(resultlen);
     const struct user_code *u = user_code(errorcode);
-    if (u) {
-        api_string(string, MPI_MAX_ERROR_STRING, u->text, resultlen);
-    } else if (errorcode && errorcode == last.code) {
-        api_string(string, MPI_MAX_ERROR_STRING, last.text, resultlen);
+    const char *own = u ? u->text : api_last_error(errorcode);
+    if (own) {
+        api_string(string, MPI_MAX_ERROR_STRING, own, resultlen);
     } else {
         if (standard_class(errorcode, &name, &what))
             snprintf(text, sizeof(text), "%s (%s)", what, name);

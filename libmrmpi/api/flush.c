@@ -3,7 +3,7 @@
  * Flushing the buffers of buffered sends (MPI-4.1 section 3.6): afterwards the buffered messages have left, as after
  * detaching and attaching again.
  */
-#include "libmrmpi/api/session.h"
+#include "libmrmpi/api/api.h"
 #include "libmrmpi/p2p/p2p.h"
 
 static enum mr_err iflush(struct mr_bsend **slot, MPI_Request *request)
@@ -49,18 +49,18 @@ MPI_FN(int, Comm_iflush_buffer, (MPI_Comm comm, MPI_Request *request))
 
 MPI_FN(int, Session_flush_buffer, (MPI_Session session))
 {
-    struct session *s = NULL;
+    struct mr_session *s = NULL;
     API_ENTER();
     CHECK(api_session(session, &s));
-    mr_buffer_flush(api_session_buffer(s));
+    mr_buffer_flush(&s->buffer);
     API_LEAVE_SESSION(s);
 }
 
 MPI_FN(int, Session_iflush_buffer, (MPI_Session session, MPI_Request *request))
 {
-    struct session *s = NULL;
+    struct mr_session *s = NULL;
     API_ENTER();
     CHECK(api_session(session, &s));
-    err = iflush(api_session_buffer(s), request);
+    err = iflush(&s->buffer, request);
     API_LEAVE_SESSION(s);
 }

@@ -167,12 +167,19 @@ static inline enum mr_err api_hints_named(MPI_Info h, const char *name)
     return h == MPI_INFO_NULL ? MR_SUCCESS : api_info_named(h, &i, name);
 }
 
+static inline enum mr_err api_session(MPI_Session h, struct mr_session **s)
+{
+    if (unlikely(!(*s = api_find(ABI_SESSION, h))))
+        return api_sure(api_bad_handle(MR_ERR_SESSION, "session", "session", h, MPI_SESSION_NULL));
+    return MR_SUCCESS;
+}
+
 enum mr_err api_errhandler(MPI_Errhandler h, struct mr_errhandler **e);
 /* An error handler allowed for objects of this kind. */
 enum mr_err api_errhandler_for(MPI_Errhandler h, enum mr_errhandler_of of, struct mr_errhandler **e);
 enum mr_err api_new_user_errhandler(enum mr_errhandler_of of, mr_user_fn function, MPI_Errhandler *errhandler);
 void api_replace_errhandler(struct mr_errhandler **at, struct mr_errhandler *by);
-int api_call_errhandler(struct mr_errhandler *h, const void *object, int code, const char *function);
+struct mr_errhandler *api_file_null_handler(void);           /* of MPI_FILE_NULL */
 enum mr_err api_set_hints(struct mr_comm *c, MPI_Info info); /* these and no others; MPI_INFO_NULL: none */
 
 #endif

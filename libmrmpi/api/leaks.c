@@ -16,7 +16,7 @@
 
 enum { TELL_MAX = 16 }; /* lines for each kind at most */
 
-void api_leak_tell(int *told, const char *fmt, ...)
+static __attribute__((format(printf, 2, 3))) void tell_leak(int *told, const char *fmt, ...)
 {
     char what[256];
     va_list ap;
@@ -83,8 +83,7 @@ static void tell_kind(enum abi_kind kind)
         if (!s->object || !of_program(kind, s->object))
             continue;
         const char *name = name_of_object(kind, s->object);
-        api_leak_tell(&told, "%s 0x%08x%s%s was not freed", kinds[kind].one, (unsigned)s->handle, *name ? ", " : "",
-                      name);
+        tell_leak(&told, "%s 0x%08x%s%s was not freed", kinds[kind].one, (unsigned)s->handle, *name ? ", " : "", name);
     }
     tell_rest(told, kinds[kind].many);
 }
@@ -96,13 +95,18 @@ static void tell_kinds(bool at_exit)
             tell_kind((enum abi_kind)k);
 }
 
+static void tell_block(const void *start, size_t bytes, void *arg)
+{
+    tell_leak(arg, "%zu bytes of MPI_Alloc_mem at %p", bytes, start);
+}
+
 void api_leaks_at_end(void)
 {
     int told = 0;
     if (!mr_config.leaks)
         return;
     tell_kinds(false);
-    api_alloc_tell_leaks(&told);
+    api_alloc_each(tell_block, &told);
     tell_rest(told, "blocks of memory");
 }
 
@@ -140,9 +144,21 @@ static void count_kind(enum abi_kind kind)
     add_left(count, kinds[kind].one, kinds[kind].many, name);
 }
 
+struct blocks_left {
+    unsigned count;
+    size_t bytes;
+};
+
+static void count_block(const void *start, size_t bytes, void *arg)
+{
+    struct blocks_left *sum = arg;
+    sum->count++;
+    sum->bytes += bytes;
+}
+
 void api_leaks_count(void)
 {
-    struct api_blocks blocks = api_alloc_left();
+    struct blocks_left blocks = {0};
     char bytes[32];
 
     left.len = 0;
@@ -151,6 +167,7 @@ void api_leaks_count(void)
     for (int k = 0; k < ABI_KINDS; k++)
         if (kinds[k].one && !kinds[k].at_exit)
             count_kind((enum abi_kind)k);
+    api_alloc_each(count_block, &blocks);
     snprintf(bytes, sizeof(bytes), "%zu bytes", blocks.bytes);
     add_left(blocks.count, "block of MPI_Alloc_mem", "blocks of MPI_Alloc_mem", bytes);
 }

@@ -7,36 +7,11 @@
 #include "libmrmpi/api/mpi_t.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "libmrmpi/verbs/verbs.h"
-
-int api_t_users;
-static pthread_mutex_t own = PTHREAD_MUTEX_INITIALIZER;
-
-void api_t_lock(void)
-{
-    pthread_mutex_lock(&own);
-}
-
-void api_t_unlock(void)
-{
-    pthread_mutex_unlock(&own);
-}
-
-void api_t_string(char *to, int *len, const char *text)
-{
-    if (!len)
-        return;
-    if (!to || *len <= 0) {
-        *len = (int)strlen(text) + 1;
-        return;
-    }
-    *len = snprintf(to, (size_t)*len, "%s", text) < *len ? (int)strlen(text) + 1 : *len;
-}
 
 /* ---- life ---- */
 

@@ -76,7 +76,7 @@ message_args_named(const void *buf, api_count count, MPI_Datatype datatype, MPI_
         }                                                                                                              \
         CHECK((mode) == MR_SEND_BUFFERED ? mr_ibsend(buf, (size_t)count, t, dest, tag, c, c->context, &r)              \
                                          : mr_isend(buf, (size_t)count, t, dest, tag, c, c->context, mode, &r));       \
-        err = first_handle(r, request);                                                                                \
+        err = api_first_handle(r, request);                                                                            \
     out:                                                                                                               \
         return err;                                                                                                    \
     }
@@ -126,7 +126,7 @@ MPI_COUNT_FN(int, Irecv,
         goto out;
     }
     CHECK(mr_irecv(buf, (size_t)count, t, source, tag, c, c->context, &r));
-    err = first_handle(r, request);
+    err = api_first_handle(r, request);
     API_LEAVE(c);
 }
 

@@ -24,7 +24,7 @@ static void free_handle(MPI_Request h)
 static enum mr_err finish_request(MPI_Request *h, struct mr_request *r, MPI_Status *status)
 {
     enum mr_err err;
-    if (unlikely(persistent(r))) {
+    if (unlikely(api_is_persistent(r))) {
         struct mr_request *l = r->on_complete_arg;
         if (r->kind == MR_REQ_PERSISTENT_COLL)
             api_status_empty(status);
@@ -74,7 +74,7 @@ static __attribute__((noinline)) enum mr_err wait_one(MPI_Request *request, MPI_
     }
     CHECK(api_request(*request, &r));
     *c = comm_of_request(r);
-    l = live(r);
+    l = api_live(r);
     if (l) {
         wait_for_live(l);
         err = finish_request(request, r, status);
@@ -122,10 +122,10 @@ MPI_FN(int, Test, (MPI_Request * request, int *flag, MPI_Status *status))
     }
     CHECK(api_request(*request, &r));
     c = comm_of_request(r);
-    struct mr_request *l = live(r);
+    struct mr_request *l = api_live(r);
     if (!l)
         api_status_empty(status);
-    else if (done(l) || mr_test(l))
+    else if (api_is_complete(l) || mr_test(l))
         err = finish_request(request, r, status);
     else
         *flag = 0;
@@ -160,11 +160,11 @@ static bool scan(void *arg)
         m->err = api_request(m->handles[i], &r);
         if (m->err)
             return true;
-        struct mr_request *l = live(r);
+        struct mr_request *l = api_live(r);
         if (!l)
             continue;
         m->any_active = true;
-        if (done(l)) {
+        if (api_is_complete(l)) {
             m->found = i;
             return true;
         }
@@ -241,7 +241,7 @@ MPI_FN(int, Waitall, (int count, MPI_Request requests[], MPI_Status *statuses))
             continue;
         }
         CHECK(api_request(requests[i], &r));
-        struct mr_request *l = live(r);
+        struct mr_request *l = api_live(r);
         if (!l) {
             null_status(nth(statuses, i));
             continue;
@@ -262,8 +262,8 @@ static int all_complete(int count, MPI_Request *handles, enum mr_err *err)
             continue;
         if ((*err = api_request(handles[i], &r)))
             return 0;
-        struct mr_request *l = live(r);
-        if (l && !done(l))
+        struct mr_request *l = api_live(r);
+        if (l && !api_is_complete(l))
             return -1;
     }
     return 0;
@@ -288,7 +288,7 @@ MPI_FN(int, Testall, (int count, MPI_Request requests[], int *flag, MPI_Status *
         if (end_done(&requests[i], nth(statuses, i)))
             continue;
         struct mr_request *r = requests[i] == MPI_REQUEST_NULL ? NULL : api_find_request(requests[i]);
-        if (!r || !live(r))
+        if (!r || !api_live(r))
             null_status(nth(statuses, i));
         else
             failed |= finish_one(i, requests, nth(statuses, i), &c);
@@ -360,7 +360,7 @@ static enum mr_err take_some(struct many *m, int *outcount, int *indices, MPI_St
             continue;
         }
         struct mr_request *r = m->handles[i] == MPI_REQUEST_NULL ? NULL : api_find_request(m->handles[i]);
-        struct mr_request *l = r ? live(r) : NULL;
+        struct mr_request *l = r ? api_live(r) : NULL;
         if (!l || !l->complete)
             continue;
         failed |= finish_one(i, m->handles, nth(statuses, n), c);
@@ -448,14 +448,14 @@ MPI_FN(int, Request_free, (MPI_Request * request))
     API_ENTER();
     NOT_NULL(request);
     CHECK(api_request(*request, &r));
-    struct mr_request *l = live(r);
+    struct mr_request *l = api_live(r);
     if (l && stays(l))
         CHECK(mr_fail(MR_ERR_REQUEST, "a %s operation that is under way cannot be freed: wait for it", stays(l)));
     if (r->kind == MR_REQ_GENERALIZED) {
         err = api_grequest_free(r);
     } else {
         free_handle(*request);
-        if (persistent(r))
+        if (api_is_persistent(r))
             free_persistent(r);
         else
             mr_request_put(r);
@@ -470,7 +470,7 @@ MPI_FN(int, Cancel, (MPI_Request * request))
     API_ENTER();
     NOT_NULL(request);
     CHECK(api_request(*request, &r));
-    struct mr_request *l = live(r);
+    struct mr_request *l = api_live(r);
     if (l && l->kind == MR_REQ_GENERALIZED) {
         err = api_grequest_cancel(l);
     } else if (l && stays(l)) {

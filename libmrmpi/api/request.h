@@ -2,32 +2,32 @@
 /*
  * The view of a request for completion (request.c) and for queries (request_status.c). A persistent request is a record
  * of the arguments; while it is active, `on_complete_arg` (otherwise unused by such requests) is the request under way.
- * Waiting uses live().
+ * Waiting uses api_live().
  */
 #ifndef MRMPI_API_REQUEST_H
 #define MRMPI_API_REQUEST_H
 
 #include "libmrmpi/api/grequest.h"
 
-static inline bool persistent(const struct mr_request *r)
+static inline bool api_is_persistent(const struct mr_request *r)
 {
     return r->kind >= MR_REQ_PERSISTENT_SEND && r->kind <= MR_REQ_PERSISTENT_COLL;
 }
 
 /* The request under way; NULL for an inactive persistent one. */
-static inline struct mr_request *live(struct mr_request *r)
+static inline struct mr_request *api_live(struct mr_request *r)
 {
-    return unlikely(persistent(r)) ? r->on_complete_arg : r;
+    return unlikely(api_is_persistent(r)) ? r->on_complete_arg : r;
 }
 
 /* Is the request under way complete? */
-static inline bool done(struct mr_request *l)
+static inline bool api_is_complete(struct mr_request *l)
 {
     return l->complete || (unlikely(l->kind == MR_REQ_GENERALIZED) && api_grequest_poll(l));
 }
 
 /* api_new_request for a request that has just been made, inline: every nonblocking message passes here. */
-static inline enum mr_err first_handle(struct mr_request *r, MPI_Request *h)
+static inline enum mr_err api_first_handle(struct mr_request *r, MPI_Request *h)
 {
     if (unlikely(!api_tables[ABI_REQUEST].free))
         return api_new_request(r, h);

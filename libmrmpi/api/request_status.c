@@ -16,10 +16,10 @@ MPI_FN(int, Request_get_status, (MPI_Request request, int *flag, MPI_Status *sta
     if (request == MPI_REQUEST_NULL)
         goto out;
     CHECK(api_request(request, &r));
-    struct mr_request *l = live(r);
+    struct mr_request *l = api_live(r);
     if (!l)
         goto out;
-    *flag = done(l) || mr_test(l);
+    *flag = api_is_complete(l) || mr_test(l);
     if (!*flag)
         goto out;
     if (l->kind == MR_REQ_GENERALIZED)
@@ -45,7 +45,7 @@ static struct mr_request *live_request(struct request_scan *k, int i)
     if (k->handles[i] == MPI_REQUEST_NULL)
         return NULL;
     k->err = api_request(k->handles[i], &r);
-    return k->err ? NULL : live(r);
+    return k->err ? NULL : api_live(r);
 }
 
 static void count_requests(struct request_scan *k)
@@ -59,7 +59,7 @@ static void count_requests(struct request_scan *k)
         if (!l)
             continue;
         k->active++;
-        if (!done(l))
+        if (!api_is_complete(l))
             continue;
         if (!k->complete++)
             k->first = i;

@@ -321,7 +321,7 @@ TRANSFER_FN(Get, (GET_ARGS, MPI_Win win), mr_get_bytes, get_it) /* MPI_Get */
     NOT_NULL(request);                                                                                                 \
     *request = MPI_REQUEST_NULL;                                                                                       \
     CHECK(work);                                                                                                       \
-    err = first_handle(r, request);                                                                                    \
+    err = api_first_handle(r, request);                                                                                \
     API_LEAVE_WIN(w)
 
 MPI_COUNT_FN(int, Accumulate, (PUT_ARGS, MPI_Op op, MPI_Win win)) /* MPI_Accumulate */

@@ -7,41 +7,11 @@
 #include "libmrmpi/p2p/p2p.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "libmrmpi/api/life.h"
 #include "libmrmpi/api/session.h"
-
-struct session {
-    MPI_Session handle;
-    int thread_level;
-    struct mr_errhandler *errhandler;
-    struct mr_session *core;
-};
-
-int api_session_handle(const void *session)
-{
-    return ((const struct session *)session)->handle;
-}
-
-struct mr_bsend **api_session_buffer(struct session *s)
-{
-    return &s->core->buffer;
-}
-
-enum mr_err api_session(MPI_Session h, struct session **s)
-{
-    if (!(*s = api_find(ABI_SESSION, h)))
-        return api_bad_handle(MR_ERR_SESSION, "session", "session", h, MPI_SESSION_NULL);
-    return MR_SUCCESS;
-}
-
-int api_fail_session(struct session *s, enum mr_err err, const char *function)
-{
-    return s ? api_fail_with(s->errhandler, s, err, function) : api_fail(NULL, err, function);
-}
 
 /* ---- beginning and end ---- */
 
@@ -81,16 +51,16 @@ static enum mr_err init_args(MPI_Info info, MPI_Errhandler errhandler, const MPI
 
 static enum mr_err new_session(int level, struct mr_errhandler *h, MPI_Session *handle)
 {
-    struct session *s = malloc(sizeof(*s));
-    struct mr_session *core = mr_session_new();
-    *handle = s && core ? api_handle_new(ABI_SESSION, s) : 0;
+    struct mr_session *s = mr_session_new();
+    *handle = s ? api_handle_new(ABI_SESSION, s) : 0;
     if (!*handle) {
-        mr_session_put(core);
-        free(s);
+        mr_session_put(s);
         *handle = MPI_SESSION_NULL;
         return mr_fail(MR_ERR_NO_MEM, "no memory for a session");
     }
-    *s = (struct session){*handle, level, mr_errhandler_get(h), core};
+    s->handle = *handle;
+    s->thread_level = level;
+    s->errhandler = mr_errhandler_get(h);
     return MR_SUCCESS;
 }
 
@@ -122,16 +92,17 @@ MPI_FN(int, Session_init, (MPI_Info info, MPI_Errhandler errhandler, MPI_Session
 
 MPI_FN(int, Session_finalize, (MPI_Session * session))
 {
-    struct session *s = NULL;
+    struct mr_session *s = NULL;
     API_ENTER();
     NOT_NULL(session);
     CHECK(api_session(*session, &s));
-    mr_buffer_detach(&s->core->buffer);
+    mr_buffer_detach(&s->buffer);
     api_handle_free(ABI_SESSION, *session);
     *session = MPI_SESSION_NULL;
+    s->handle = 0;
     mr_errhandler_put(s->errhandler);
-    mr_session_put(s->core);
-    free(s);
+    s->errhandler = NULL;
+    mr_session_put(s); /* its groups and communicators stay */
     api_unlock();
     api_library_leave(false);
     return MPI_SUCCESS;
@@ -140,7 +111,7 @@ MPI_FN(int, Session_finalize, (MPI_Session * session))
 
 MPI_FN(int, Session_get_info, (MPI_Session session, MPI_Info *info_used))
 {
-    struct session *s = NULL;
+    struct mr_session *s = NULL;
     API_ENTER();
     CHECK(api_session(session, &s));
     NOT_NULL(info_used);
@@ -175,7 +146,7 @@ static enum mr_err pset_group(const char *name, struct mr_group **g)
 
 MPI_FN(int, Session_get_num_psets, (MPI_Session session, MPI_Info info, int *npset_names))
 {
-    struct session *s = NULL;
+    struct mr_session *s = NULL;
     API_ENTER();
     CHECK(api_session(session, &s));
     CHECK(api_hints(info));
@@ -186,7 +157,7 @@ MPI_FN(int, Session_get_num_psets, (MPI_Session session, MPI_Info info, int *nps
 
 MPI_FN(int, Session_get_nth_pset, (MPI_Session session, MPI_Info info, int n, int *pset_len, char *pset_name))
 {
-    struct session *s = NULL;
+    struct mr_session *s = NULL;
     int len;
     API_ENTER();
     CHECK(api_session(session, &s));
@@ -204,7 +175,7 @@ MPI_FN(int, Session_get_nth_pset, (MPI_Session session, MPI_Info info, int n, in
 
 MPI_FN(int, Session_get_pset_info, (MPI_Session session, const char *pset_name, MPI_Info *info))
 {
-    struct session *s = NULL;
+    struct mr_session *s = NULL;
     struct mr_group *g = NULL;
     char size[16];
     API_ENTER();
@@ -223,14 +194,14 @@ MPI_FN(int, Session_get_pset_info, (MPI_Session session, const char *pset_name, 
 
 MPI_FN(int, Group_from_session_pset, (MPI_Session session, const char *pset_name, MPI_Group *newgroup))
 {
-    struct session *s = NULL;
+    struct mr_session *s = NULL;
     struct mr_group *g = NULL;
     API_ENTER();
     NOT_NULL(newgroup);
     *newgroup = MPI_GROUP_NULL;
     CHECK(api_session(session, &s));
     CHECK(pset_group(pset_name, &g));
-    err = api_new_group(mr_session_group(s->core, g), newgroup);
+    err = api_new_group(mr_session_group(s, g), newgroup);
     API_LEAVE_SESSION(s);
 }
 
@@ -361,7 +332,7 @@ out:
 
 MPI_FN(int, Session_set_errhandler, (MPI_Session session, MPI_Errhandler errhandler))
 {
-    struct session *s = NULL;
+    struct mr_session *s = NULL;
     struct mr_errhandler *h;
     API_ENTER();
     CHECK(api_session(session, &s));
@@ -372,7 +343,7 @@ MPI_FN(int, Session_set_errhandler, (MPI_Session session, MPI_Errhandler errhand
 
 MPI_FN(int, Session_get_errhandler, (MPI_Session session, MPI_Errhandler *errhandler))
 {
-    struct session *s = NULL;
+    struct mr_session *s = NULL;
     API_ENTER();
     CHECK(api_session(session, &s));
     NOT_NULL(errhandler);
@@ -382,7 +353,7 @@ MPI_FN(int, Session_get_errhandler, (MPI_Session session, MPI_Errhandler *errhan
 
 MPI_FN(int, Session_call_errhandler, (MPI_Session session, int errorcode))
 {
-    struct session *s = NULL;
+    struct mr_session *s = NULL;
     API_ENTER();
     CHECK(api_session(session, &s));
     return api_call_errhandler(s->errhandler, s, errorcode, __func__ + 1);

@@ -9,7 +9,7 @@ static enum mr_err start_persistent(MPI_Request h)
     enum mr_err err = api_request(h, &r);
     if (err)
         return err;
-    if (!persistent(r))
+    if (!api_is_persistent(r))
         return mr_fail(MR_ERR_REQUEST, "the request is not a persistent one");
     if (r->on_complete_arg)
         return mr_fail(MR_ERR_REQUEST, "the request is active already: complete it before it is started again");

@@ -134,9 +134,12 @@ void mr_errhandler_put(struct mr_errhandler *h);
 
 /* ---- groups (group.c) -------------------------------------------------------------------------------------------- */
 
-/* The common part of groups and communicators from one session. */
+/* A session. Groups and communicators from it share it, and may outlive its end. */
 struct mr_session {
     int refs;
+    int handle; /* 0: ended */
+    int thread_level;
+    struct mr_errhandler *errhandler;
     struct mr_bsend *buffer; /* attached to the session (p2p/derived/bsend.c), NULL: none */
 };
 

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Error codes that the program has added (errcode.c), for attributes. */
+#ifndef MRMPI_API_ERRCODE_H
+#define MRMPI_API_ERRCODE_H
+
+int api_last_used_code(void); /* MPI_LASTUSEDCODE */
+/* The result of an attribute function of the program: the failing MPI function returns an added code. */
+void api_note_callback_code(int code);
+
+#endif
