@@ -93,6 +93,11 @@ void waiting_done(struct dbus *b, uint64_t asker, int status);
 /* The bus is gone: the tasks go on, and nobody waits for their ends. */
 void waiting_forget(struct dbus *b);
 
+/* reply.c: a list as the reply to a call. The caller appends its elements, of this type; *reply is NULL at first. */
+int reply_list_begin(sd_bus_message *m, const char *element, sd_bus_message **reply);
+/* rc: negative if the list has failed so far, and is not sent. Takes reply over, which may be NULL. */
+int reply_list_send(struct dbus *b, sd_bus_message *reply, int rc);
+
 /* manager_interface.c */
 int manager_add(struct dbus *b);
 /* Signals the changes since the last signal. True: the policy has changed, and the class of each job may have. */

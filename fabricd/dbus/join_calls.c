@@ -202,17 +202,10 @@ static int append_join(sd_bus_message *m, const struct join *join)
 static int list_joins_known(struct dbus *b, sd_bus_message *m, uint32_t uid, bool may, sd_bus_error *err)
 {
     sd_bus_message *reply = NULL;
-    int rc = sd_bus_message_new_method_return(m, &reply);
-    if (rc >= 0)
-        rc = sd_bus_message_open_container(reply, 'a', "(siqtas)");
+    int rc = reply_list_begin(m, "(siqtas)", &reply);
     for (unsigned i = 0; rc >= 0 && i < b->d->joins.n; i++)
         rc = append_join(reply, &b->d->joins.join[i]);
-    if (rc >= 0)
-        rc = sd_bus_message_close_container(reply);
-    if (rc >= 0)
-        rc = sd_bus_send(b->bus, reply, NULL);
-    sd_bus_message_unref(reply);
-    return rc;
+    return reply_list_send(b, reply, rc);
 }
 
 int join_on_list(sd_bus_message *m, void *arg, sd_bus_error *err)

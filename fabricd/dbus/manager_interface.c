@@ -344,18 +344,11 @@ static int list_jobs_known(struct dbus *b, sd_bus_message *m, uint32_t uid, bool
 {
     const struct jobs *j = &b->d->jobs;
     sd_bus_message *reply = NULL;
-    int rc = sd_bus_message_new_method_return(m, &reply);
-    if (rc >= 0)
-        rc = sd_bus_message_open_container(reply, 'a', "(sossut)");
+    int rc = reply_list_begin(m, "(sossut)", &reply);
     for (unsigned i = 0; rc >= 0 && i < j->n; i++)
         if (may || j->job[i]->uid == uid)
             rc = append_job(b->d, reply, j->job[i]);
-    if (rc >= 0)
-        rc = sd_bus_message_close_container(reply);
-    if (rc >= 0)
-        rc = sd_bus_send(b->bus, reply, NULL);
-    sd_bus_message_unref(reply);
-    return rc;
+    return reply_list_send(b, reply, rc);
 }
 
 static int on_list(sd_bus_message *m, void *arg, sd_bus_error *err)

@@ -29,17 +29,10 @@ static void append_generation(void *arg, const struct history_entry *e)
 static int list_history_known(struct dbus *b, sd_bus_message *m, uint32_t uid, bool may, sd_bus_error *err)
 {
     struct listing l = {0};
-    l.rc = sd_bus_message_new_method_return(m, &l.reply);
-    if (l.rc >= 0)
-        l.rc = sd_bus_message_open_container(l.reply, 'a', "(ttsussb)");
+    l.rc = reply_list_begin(m, "(ttsussb)", &l.reply);
     if (l.rc >= 0)
         history_each(&b->d->conf, append_generation, &l);
-    if (l.rc >= 0)
-        l.rc = sd_bus_message_close_container(l.reply);
-    if (l.rc >= 0)
-        l.rc = sd_bus_send(b->bus, l.reply, NULL);
-    sd_bus_message_unref(l.reply);
-    return l.rc;
+    return reply_list_send(b, l.reply, l.rc);
 }
 
 int policy_on_list(sd_bus_message *m, void *arg, sd_bus_error *err)
