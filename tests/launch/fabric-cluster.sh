@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# Sourced after slurm-cluster.sh: the cluster's nodes have a fabricd each, and its jobs are told to them by the plugin.
+# Sourced after tap.sh: the cluster's nodes have a fabricd each, and its jobs are told to them by the plugin.
 #
+#   fabric_or_skip          leaves the test out without Slurm or the plugin, and with sanitizers
 #   fabric_start            copies what users run (they cannot read everybody's build directory) and starts a fabricd for n1
 #                           and n2, with $tmp/policy.yaml
 #   as_user CMD...          as nobody, for a minute
@@ -11,6 +12,14 @@
 #   waits JOB               it is in the queue, all of its nodes have ended it
 #   begins_again JOB REGEX  it runs in a run after the first, and both nodes have REGEX and the run's number
 #   ends JOB                it is cancelled, and neither node knows it any more
+
+. "$(dirname "${BASH_SOURCE[0]}")/slurm-cluster.sh"
+
+fabric_or_skip() {
+  slurm_or_skip
+  [ -z "$(sanitizers)" ] || skip_all "Slurm's programs load the plugin, and have no sanitizer's runtime"
+  [ -e "$BUILD/lib/mrmpi_fabric.so" ] || [ -n "${LAB_REQUIRED:-}" ] || skip_all "the plugin is not built (package libslurm-dev)"
+}
 
 eval "$(declare -f slurm_config | sed '1s/slurm_config/slurm_config_plain/')"
 slurm_config() {

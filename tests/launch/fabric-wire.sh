@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# Sourced after integration/lib.sh, slurm-cluster.sh and fabric-cluster.sh: the cluster's nodes n1 and n2 are the hosts h1 and
-# h2 of the simulated subnet. Tasks are on their node's host by slurmd's TaskProlog, so users start programs as anywhere.
+# Sourced by scripts that run inside a fabric, which integration/lib.sh starts: the nodes n1 and n2 of a Slurm cluster are
+# the hosts h1 and h2 of the simulated subnet. Tasks are on their node's host by slurmd's TaskProlog, so users start programs
+# as anywhere.
 #
 #   wire_start POLICY       a fabricd on each host, the policy applied; what users run is copied where they can read it
 #   wire_config             lines of slurm.conf
@@ -12,6 +13,9 @@
 #   wire_lanes              VLs over which h1 has sent in the last three rounds, which are the first ones only for wire_begin
 #   wire_ends               lets it run to its end: with status 0, all messages have arrived, and nothing has gone wrong
 #   lanes_of CLASS          VLs that are the class's, by fabricd's status
+
+. "$(dirname "${BASH_SOURCE[0]}")/../integration/lib.sh"
+. "$(dirname "${BASH_SOURCE[0]}")/fabric-cluster.sh"
 
 wire_start() {
   local n

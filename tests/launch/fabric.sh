@@ -4,13 +4,8 @@
 # A job of a real Slurm of two nodes, each with its fabricd: the plugin tells both daemons of the job, of its user, account
 # and partition, and of the class that the user asks for; the policy decides; the job's end is told, too.
 . "$(dirname "$0")/../tap.sh"
-here=$(cd "$(dirname "$0")" && pwd)
-. "$here/slurm-cluster.sh"
-. "$here/fabric-cluster.sh"
-missing=$(slurm_missing | tr '\n' ' ')
-[ -n "$missing" ] && [ -z "${LAB_REQUIRED:-}" ] && skip_all "no Slurm here: $missing missing (packages slurmctld slurmd slurm-client munge)"
-[ -z "$(sanitizers)" ] || skip_all "Slurm's programs load the plugin, and have no sanitizer's runtime"
-[ -e "$BUILD/lib/mrmpi_fabric.so" ] || [ -n "${LAB_REQUIRED:-}" ] || skip_all "the plugin is not built (package libslurm-dev)"
+. "$(dirname "$0")/fabric-cluster.sh"
+fabric_or_skip
 
 cat >"$tmp/policy.yaml" <<'END'
 version: 1

@@ -4,15 +4,8 @@
 # A real slurmctld has the hosts of a job join the partition of its class or account before the job begins, by fabric-job
 # as PrologSlurmctld and EpilogSlurmctld: sbatch, srun, a job that is requeued, and a subnet manager that does not answer.
 # The nodes n1 and n2 are the hosts h1 and h2 of a simulated subnet.
-here=$(cd "$(dirname "$0")" && pwd)
-. "$here/../integration/lib.sh"
-. "$here/slurm-cluster.sh"
-. "$here/fabric-cluster.sh"
-. "$here/fabric-wire.sh"
-missing=$(slurm_missing | tr '\n' ' ')
-[ -n "$missing" ] && [ -z "${LAB_REQUIRED:-}" ] && skip_all "no Slurm here: $missing missing (packages slurmctld slurmd slurm-client munge)"
-[ -z "$(sanitizers)" ] || skip_all "Slurm's programs load the plugin, and have no sanitizer's runtime"
-[ -e "$BUILD/lib/mrmpi_fabric.so" ] || [ -n "${LAB_REQUIRED:-}" ] || skip_all "the plugin is not built (package libslurm-dev)"
+. "$(dirname "$0")/fabric-wire.sh"
+fabric_or_skip
 
 cat >"$tmp/wire.yaml" <<'END'
 version: 1

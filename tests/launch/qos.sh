@@ -3,16 +3,11 @@
 # timeout: 600
 # Accounts and qualities of service of a real Slurm, from slurmdbd and MariaDB, to classes of the fabric: by rules of the
 # policy, by what users may choose, and after a change (scontrol update); and from there to the lanes of a simulated fabric.
-here=$(cd "$(dirname "$0")" && pwd)
-. "$here/../integration/lib.sh"
-. "$here/slurm-cluster.sh"
-. "$here/fabric-cluster.sh"
-. "$here/fabric-wire.sh"
-missing=$(slurm_missing | tr '\n' ' ')
+. "$(dirname "$0")/fabric-wire.sh"
+missing=''
 for p in slurmdbd sacctmgr mariadbd mariadb-install-db; do command -v $p >/dev/null || missing+="$p "; done
-[ -n "$missing" ] && skip_all "no Slurm with accounts here: $missing missing (packages slurmdbd mariadb-server)"
-[ -z "$(sanitizers)" ] || skip_all "Slurm's programs load the plugin, and have no sanitizer's runtime"
-[ -e "$BUILD/lib/mrmpi_fabric.so" ] || skip_all "the plugin is not built (package libslurm-dev)"
+[ -z "$missing" ] || skip_all "no Slurm with accounts here: $missing missing (packages slurmdbd mariadb-server)"
+fabric_or_skip
 
 cat >"$tmp/wire.yaml" <<'END'
 version: 1

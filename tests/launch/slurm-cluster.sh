@@ -2,6 +2,7 @@
 # shellcheck shell=bash
 # Sourced by test scripts after tap.sh: a Slurm cluster of its own on this machine, of two nodes with four processors each.
 #
+#   slurm_or_skip           leaves the test out where Slurm is not installed; a lab has to have it (LAB_REQUIRED)
 #   slurm_start             starts munged, slurmctld and a slurmd for each node, all below $tmp, and waits until nodes are
 #                           idle; sets SLURM_CONF, so that srun and the others ask this cluster. They end with the test.
 #
@@ -16,6 +17,12 @@ slurm_missing() { # what is needed and not there
   for p in munged mungekey slurmctld slurmd srun sbatch salloc scontrol; do command -v "$p" >/dev/null || echo "$p"; done
   [ -n "$(find /usr/lib*/ -path '*slurm*' -name mpi_pmi2.so 2>/dev/null)" ] || echo mpi_pmi2.so
   [ "$(id -u)" -eq 0 ] || echo root
+}
+slurm_or_skip() {
+  local missing
+  missing=$(slurm_missing | tr '\n' ' ')
+  [ -z "$missing" ] || [ -n "${LAB_REQUIRED:-}" ] ||
+    skip_all "no Slurm here: $missing missing (packages slurmctld slurmd slurm-client munge)"
 }
 
 slurm_many() { slurmd -h 2>&1 | grep -qE '^ +-N '; } # does a slurmd serve the node that it is told?

@@ -8,8 +8,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 export LSAN_OPTIONS=${LSAN_OPTIONS:-suppressions=$here/../mrrun/lsan.supp:print_suppressions=0}
 export LD_LIBRARY_PATH=$BUILD/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 export client=$BUILD/tests/mrrun/test_launch_client tmp
-missing=$(slurm_missing | tr '\n' ' ')
-[ -n "$missing" ] && [ -z "${LAB_REQUIRED:-}" ] && skip_all "no Slurm here: $missing missing (packages slurmctld slurmd slurm-client munge)"
+slurm_or_skip
 ok "a Slurm of two nodes is up" slurm_start || done_testing
 
 slurm() { timeout -k 5 90 "$@" >"$tmp/out" 2>"$tmp/err" </dev/null; }

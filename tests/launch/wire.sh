@@ -4,15 +4,8 @@
 # From the scheduler to the wire: the two nodes of a real Slurm are hosts of one simulated subnet, each with its
 # fabricd. A user's request at srun, the class by the policy's rules, and an administrator's order for all nodes of a
 # running job show in the virtual lanes of the job's packets.
-here=$(cd "$(dirname "$0")" && pwd)
-. "$here/../integration/lib.sh"
-. "$here/slurm-cluster.sh"
-. "$here/fabric-cluster.sh"
-. "$here/fabric-wire.sh"
-missing=$(slurm_missing | tr '\n' ' ')
-[ -n "$missing" ] && [ -z "${LAB_REQUIRED:-}" ] && skip_all "no Slurm here: $missing missing (packages slurmctld slurmd slurm-client munge)"
-[ -z "$(sanitizers)" ] || skip_all "Slurm's programs load the plugin, and have no sanitizer's runtime"
-[ -e "$BUILD/lib/mrmpi_fabric.so" ] || [ -n "${LAB_REQUIRED:-}" ] || skip_all "the plugin is not built (package libslurm-dev)"
+. "$(dirname "$0")/fabric-wire.sh"
+fabric_or_skip
 
 cat >"$tmp/wire.yaml" <<'END'
 version: 1
