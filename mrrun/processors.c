@@ -8,7 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PROCESSORS_MOST = 8192, NEAR = 10, FAR = 20 }; /* distances where the firmware tells none */
+#include "libmrmpi/verbs/distance.h"
+
+enum { PROCESSORS_MOST = 8192 };
 
 /* A unit of ranks' placement: an object of the machine, or several consecutive objects. */
 struct unit {
@@ -119,39 +121,17 @@ static bool find_units(struct machine *m, const struct binding_wish *wish)
 
 /* ---- distances from adapters ------------------------------------------------------------------------------------- */
 
-static unsigned nodes_distance(hwloc_topology_t t, unsigned from, unsigned to)
-{
-    hwloc_obj_t a = hwloc_get_numanode_obj_by_os_index(t, from), b = hwloc_get_numanode_obj_by_os_index(t, to);
-    struct hwloc_distances_s *matrix;
-    hwloc_uint64_t there = 0, back;
-    unsigned n = 1;
-
-    if (a && b && !hwloc_distances_get_by_name(t, "NUMALatency", &n, &matrix, 0) && n) {
-        if (hwloc_distances_obj_pair_values(matrix, a, b, &there, &back))
-            there = 0;
-        hwloc_distances_release(t, matrix);
-    }
-    return there ? (unsigned)there : from == to ? NEAR : FAR;
-}
-
 static unsigned sets_distance(hwloc_topology_t t, hwloc_const_bitmap_t processors, hwloc_const_nodeset_t nodes)
 {
     hwloc_nodeset_t ours = hwloc_bitmap_alloc();
-    unsigned least = FAR, found = 0, a, b;
+    unsigned d;
 
     if (!ours)
-        return NEAR;
+        return MR_DISTANCE_NEAR;
     hwloc_cpuset_to_nodeset(t, processors, ours);
-    hwloc_bitmap_foreach_begin(a, ours) hwloc_bitmap_foreach_begin(b, nodes)
-    {
-        unsigned d = nodes_distance(t, a, b);
-
-        least = !found++ || d < least ? d : least;
-    }
-    hwloc_bitmap_foreach_end();
-    hwloc_bitmap_foreach_end();
+    d = mr_distance_of_nodes(t, ours, nodes);
     hwloc_bitmap_free(ours);
-    return found ? least : NEAR;
+    return d;
 }
 
 /* Is a device in a list of DEVICE and DEVICE:PORT? */
@@ -173,7 +153,7 @@ static void set_distances(struct machine *m, const char *devices)
     hwloc_obj_t dev = NULL;
 
     for (int i = 0; i < m->num_units; i++)
-        m->place[i].distance = devices && *devices ? 2 * FAR : NEAR;
+        m->place[i].distance = devices && *devices ? 2 * MR_DISTANCE_FAR : MR_DISTANCE_NEAR;
     while (devices && *devices && (dev = hwloc_get_next_osdev(m->topology, dev))) {
         hwloc_obj_t at = hwloc_get_non_io_ancestor_obj(m->topology, dev);
 

@@ -11,19 +11,11 @@
 
 #include "libmrmpi/base/base.h"
 
-#define UNKNOWN_NEAR 10u /* the firmware's value for a node and itself, */
-#define UNKNOWN_FAR  20u /* and commonly of two nodes */
-
-static hwloc_obj_t numa_node(hwloc_topology_t t, unsigned os_index)
-{
-    return hwloc_get_numanode_obj_by_os_index(t, os_index);
-}
-
 /* As the firmware says; else whether they are the same. */
 static unsigned node_distance(hwloc_topology_t t, unsigned from, unsigned to)
 {
     struct hwloc_distances_s *matrix;
-    hwloc_obj_t a = numa_node(t, from), b = numa_node(t, to);
+    hwloc_obj_t a = hwloc_get_numanode_obj_by_os_index(t, from), b = hwloc_get_numanode_obj_by_os_index(t, to);
     hwloc_uint64_t there = 0, back;
     unsigned n = 1;
 
@@ -32,15 +24,14 @@ static unsigned node_distance(hwloc_topology_t t, unsigned from, unsigned to)
             there = 0;
         hwloc_distances_release(t, matrix);
     }
-    return there ? (unsigned)there : from == to ? UNKNOWN_NEAR : UNKNOWN_FAR;
+    return there ? (unsigned)there : from == to ? MR_DISTANCE_NEAR : MR_DISTANCE_FAR;
 }
 
-/* From the nearest of the process's nodes to the nearest of the adapter's. */
-static unsigned distance_of_sets(hwloc_topology_t t, hwloc_const_nodeset_t ours, hwloc_const_nodeset_t its)
+unsigned mr_distance_of_nodes(hwloc_topology_t t, hwloc_const_nodeset_t from, hwloc_const_nodeset_t to)
 {
-    unsigned least = UNKNOWN_FAR, found = 0, a, b;
+    unsigned least = MR_DISTANCE_FAR, found = 0, a, b;
 
-    hwloc_bitmap_foreach_begin(a, ours) hwloc_bitmap_foreach_begin(b, its)
+    hwloc_bitmap_foreach_begin(a, from) hwloc_bitmap_foreach_begin(b, to)
     {
         unsigned d = node_distance(t, a, b);
 
@@ -48,7 +39,7 @@ static unsigned distance_of_sets(hwloc_topology_t t, hwloc_const_nodeset_t ours,
     }
     hwloc_bitmap_foreach_end();
     hwloc_bitmap_foreach_end();
-    return found ? least : UNKNOWN_NEAR;
+    return found ? least : MR_DISTANCE_NEAR;
 }
 
 static hwloc_topology_t topology_load(void)
@@ -80,7 +71,7 @@ static unsigned device_distance(hwloc_topology_t t, hwloc_const_nodeset_t ours, 
     hwloc_obj_t osdev = hwloc_ibv_get_device_osdev(t, dev), at;
 
     at = osdev ? hwloc_get_non_io_ancestor_obj(t, osdev) : NULL;
-    return at && at->nodeset ? distance_of_sets(t, ours, at->nodeset) : UNKNOWN_NEAR;
+    return at && at->nodeset ? mr_distance_of_nodes(t, ours, at->nodeset) : MR_DISTANCE_NEAR;
 }
 
 /* -1: unknown. */
@@ -117,7 +108,7 @@ bool mr_distances_of(struct ibv_device *const dev[], unsigned n, unsigned out[])
     bool known = t && ours && nodes_of_process(t, ours);
 
     for (unsigned i = 0; i < n; i++)
-        out[i] = known ? device_distance(t, ours, dev[i]) : UNKNOWN_NEAR;
+        out[i] = known ? device_distance(t, ours, dev[i]) : MR_DISTANCE_NEAR;
     hwloc_bitmap_free(ours);
     if (t)
         hwloc_topology_destroy(t);
