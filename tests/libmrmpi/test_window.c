@@ -568,17 +568,23 @@ START_TEST(time_outs_go_with_their_link)
 END_TEST
 
 /* Packets without numbers are confirmed like the others by a native link. */
-/* One packet is lost again and again. Later packets on its own link have come, so the link works. */
-START_TEST(unlucky_links_are_not_silent)
+/* Two packets have been sent over link 0, and the second has arrived. */
+static void begin_with_a_loss(int i, uint64_t t)
 {
-    uint64_t t = 1000;
-
-    begin(_i, N);
+    begin(i, N);
     mr_rtt_init(&w.rtt, 1000, 1u << 20);
     push(0, 40);
     sent(0, 0, false, t);
     sent(1, 0, false, t + 10);
     ck_assert_ptr_nonnull(mr_window_acked(&w, first, 1, t + 100, true));
+}
+
+/* One packet is lost again and again. Later packets on its own link have come, so the link works. */
+START_TEST(unlucky_links_are_not_silent)
+{
+    uint64_t t = 1000;
+
+    begin_with_a_loss(_i, t);
     for (unsigned n = 0; n < MR_WINDOW_SILENT + 2; n++) {
         t += 1u << 20;
         ck_assert_uint_eq(mr_window_expired(&w, t), 1);
@@ -594,12 +600,7 @@ START_TEST(links_are_silent_since_their_last_success)
 {
     uint64_t t = 1000;
 
-    begin(_i, N);
-    mr_rtt_init(&w.rtt, 1000, 1u << 20);
-    push(0, 40);
-    sent(0, 0, false, t);
-    sent(1, 0, false, t + 10);
-    ck_assert_ptr_nonnull(mr_window_acked(&w, first, 1, t + 100, true));
+    begin_with_a_loss(_i, t);
     for (unsigned n = 0; n < MR_WINDOW_SILENT; n++) {
         t += 1u << 20;
         ck_assert_uint_eq(mr_window_expired(&w, t), 1);
