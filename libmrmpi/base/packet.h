@@ -80,12 +80,12 @@ struct mr_atomic {
 #define MR_PEEK_OTHER ((const void *)-1)
 
 enum mr_vc_caps {
-    MR_VC_PUT = 1,               /* mr_net_put works (RDMA write) */
+    MR_VC_PUT = 1,               /* transfers to the peer by RDMA write */
     MR_VC_GET = 2,               /* mr_vc_get works (single copy inside a host); may still be refused at run time */
-    MR_VC_READ = 4,              /* mr_net_read works (RDMA read) */
-    MR_VC_READ_FIRST = 8,        /* and is to be preferred to mr_net_put */
+    MR_VC_READ = 4,              /* transfers from the peer by RDMA read */
+    MR_VC_READ_FIRST = 8,        /* and a read is to be preferred to a write */
     MR_VC_OUTRUNS = 16,          /* its rails carry more than a processor copies */
-    MR_VC_DATAGRAMS = 32,        /* mr_net_put works for memory advertised so; this may be refused */
+    MR_VC_DATAGRAMS = 32,        /* transfers into memory advertised so; this may be refused */
     MR_VC_DATAGRAMS_STAY = 4096, /* for mr_vc_advertise: as that, for memory that others may write to meanwhile:
                                     misplaced blocks are sent again, not moved with the others' data */
     MR_VC_WINDOW = 64,           /* mr_vc_move works, for memory advertised so */

@@ -59,21 +59,23 @@ unsigned mr_net_rate(const struct mr_vc *vc, size_t len, uint32_t without, size_
 /* A message to or from this memory takes less in packets than registering the memory would. */
 bool mr_net_copies(const struct mr_vc *vc, const void *buf, size_t len);
 
+/* A transfer between memory of the program and advertised memory of the peer, striped over the rails. */
+struct mr_net_transfer {
+    bool read;                      /* from the peer's memory; else a write into it, and buf stays unchanged */
+    void *buf;                      /* the whole message, or the moved part of a window */
+    size_t size;                    /* of buf, > 0 */
+    struct mr_vc_part part;         /* of buf, at the first bytes of the peer's memory; len 0: all of buf */
+    const struct mr_remote *remote; /* the peer's memory; not used after the call */
+    void *cookie;                   /* of a message: for read_done or put_sent */
+    struct mr_vc_move *move;        /* of a window, in place of cookie; NULL: a message */
+};
 /*
- * Writes buf into the peer's advertised memory, striped over the rails. cookie comes back in put_sent, perhaps before
- * this returns; until then buf stays unchanged. The peer's put_landed is called with the value that the peer gave to
- * mr_vc_expect for this region. len > 0. The region for the local buffer is taken and released inside. 0; -EMSGSIZE:
- * longer than the target; -EPROTO: the target is invalid; -EOPNOTSUPP: no subchannel has RDMA; -ENOMEM.
+ * The end is reported by read_done or put_sent, perhaps before the call returns. A written peer's put_landed is called
+ * with the value that the peer gave to mr_vc_expect for this region; a read peer is not told. The region for buf is
+ * taken and released inside. 0; -EMSGSIZE: longer than the peer's memory; -EPROTO: this memory is invalid; -EOPNOTSUPP:
+ * no subchannel has RDMA; -ENOMEM.
  */
-int mr_net_put(struct mr_vc *vc, const void *buf, size_t len, const struct mr_remote *dst, void *cookie);
-
-/*
- * Reads a part of a message of size bytes into its place in buf, from the first bytes of the peer's advertised memory,
- * striped over the rails. cookie comes back in read_done; the peer is not told. part.len > 0. The region for the local
- * buffer, all of it, is taken and released inside. Errors as above.
- */
-int mr_net_read(struct mr_vc *vc, void *buf, size_t size, struct mr_vc_part part, const struct mr_remote *src,
-                void *cookie);
+int mr_net_begin_transfer(struct mr_vc *vc, const struct mr_net_transfer *t);
 
 /* ---- windows ----------------------------------------------------------------------------------------------------- */
 

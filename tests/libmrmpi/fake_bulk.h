@@ -92,4 +92,11 @@ static inline struct mr_vc *vc_to(struct mr_peer *p)
     return &vc;
 }
 
+/* A large message of len bytes to the peer's memory, or from there. */
+static inline int transfer_to(struct mr_peer *p, void *buf, size_t len, const struct mr_remote *remote, bool read)
+{
+    return mr_net_begin_transfer(vc_to(p),
+                                 &(struct mr_net_transfer){.read = read, .buf = buf, .size = len, .remote = remote});
+}
+
 #endif

@@ -72,13 +72,7 @@ int mr_net_zsend(struct mr_vc *vc, struct mr_hdr *hdr, const void *payload, size
     return mr_vc_send(vc, hdr, payload, len);
 }
 
-int mr_net_put(struct mr_vc *vc, const void *buf, size_t len, const struct mr_remote *dst, void *cookie)
-{
-    return -EOPNOTSUPP;
-}
-
-int mr_net_read(struct mr_vc *vc, void *buf, size_t size, struct mr_vc_part part, const struct mr_remote *src,
-                void *cookie)
+int mr_net_begin_transfer(struct mr_vc *vc, const struct mr_net_transfer *t)
 {
     return -EOPNOTSUPP;
 }

@@ -25,10 +25,7 @@ static void begin(bool read)
 {
     const struct mr_remote at = {.addr = 0x100000, .len = LEN, .num_keys = 2, .token = read ? 0 : 3};
 
-    if (read)
-        ck_assert_int_eq(mr_net_read(vc_to(peer), buf, LEN, (struct mr_vc_part){.len = LEN}, &at, NULL), 0);
-    else
-        ck_assert_int_eq(mr_net_put(vc_to(peer), buf, LEN, &at, NULL), 0);
+    ck_assert_int_eq(transfer_to(peer, buf, LEN, &at, read), 0);
 }
 
 static void is_post(unsigned i, unsigned sub, uint64_t at, uint64_t len)
@@ -122,7 +119,7 @@ START_TEST(steps_of_long_stripes)
     const struct mr_remote at = {.addr = 0x100000, .len = len, .num_keys = 2};
     unsigned other;
 
-    ck_assert_int_eq(mr_net_read(vc_to(peer), buf, len, (struct mr_vc_part){.len = len}, &at, NULL), 0);
+    ck_assert_int_eq(transfer_to(peer, buf, len, &at, true), 0);
     other = fake.post[1].sub;
     is_post(0, fake.post[0].sub, 0, len / 2);
     drain(fake.post[0].sub);

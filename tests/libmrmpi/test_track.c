@@ -36,7 +36,7 @@ static void begin_transfer(void)
 {
     const struct mr_remote to = {.addr = 0x100000, .len = LEN, .num_keys = 2, .token = TOKEN, .serial = SERIAL};
 
-    ck_assert_int_eq(mr_net_put(vc_to(peer), buf, LEN, &to, NULL), 0);
+    ck_assert_int_eq(transfer_to(peer, buf, LEN, &to, false), 0);
 }
 
 static void complete_all(unsigned from)

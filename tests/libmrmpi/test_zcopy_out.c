@@ -24,7 +24,7 @@ static int begin_transfer(uint32_t size)
 {
     const struct mr_remote to = {.len = LEN, .token = size, .serial = SERIAL};
 
-    return mr_net_put(vc_to(peer), buf, LEN, &to, NULL);
+    return transfer_to(peer, buf, LEN, &to, false);
 }
 
 static void hear_clear(unsigned sub, uint32_t serial, uint16_t turn, unsigned num, const struct mr_block_run *run)

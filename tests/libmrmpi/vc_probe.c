@@ -91,8 +91,9 @@ static void deliver(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payl
         memcpy(&remote, payload, sizeof remote);
         for (size_t i = 0; i < hdr->len; i++)
             p->source[i] = pattern(job->rank, i, (unsigned)hdr->tag);
-        if (mr_net_put(vc, p->source, hdr->len, &remote, p))
-            die("mr_net_put", rank, -1, 0);
+        if (mr_net_begin_transfer(
+                vc, &(struct mr_net_transfer){.buf = p->source, .size = hdr->len, .remote = &remote, .cookie = p}))
+            die("mr_net_begin_transfer", rank, -1, 0);
         break;
     case BYE:
         p->byes++;

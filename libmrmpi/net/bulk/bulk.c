@@ -174,101 +174,124 @@ void mr_bulk_list(struct mr_transfer *transfer)
     mr_bulk.open_transfers++;
 }
 
-/* The memory of an RDMA transfer. */
-struct job {
-    char *buf; /* the message, of size bytes, or the moved part of a window */
-    size_t size;
-    struct mr_vc_part part;
-    const struct mr_remote *remote;
-    void *cookie;
-    struct mr_vc_move *move;
-    bool read;
-};
-
 uint8_t mr_bulk_write_level(size_t most)
 {
     return most <= mr_peers.qos.level[MR_LEVEL_SMALL].max ? MR_LEVEL_SMALL : message_level(most);
 }
 
 /* A window's writes are as short as a message can be. */
-static uint8_t job_level(const struct job *j)
+static uint8_t transfer_level(const struct mr_net_transfer *t)
 {
-    return j->move ? mr_bulk_write_level(j->size) : message_level(j->size);
+    return t->move ? mr_bulk_write_level(t->size) : message_level(t->size);
 }
 
 /* The data of a write goes with its request, whichever subchannel it takes. */
-static bool goes_inline(const struct mr_peer *p, const struct job *j)
+static bool goes_inline(const struct mr_peer *p, const struct mr_net_transfer *t)
 {
-    if (!j->move || j->read || j->size > MR_PACKET_SHORT)
+    if (!t->move || t->read || t->size > MR_PACKET_SHORT)
         return false;
     for (unsigned i = 0; i < p->num_now; i++)
-        if (p->rdma >> i & 1 &&
-            (p->now[i].state != MR_SUB_OPEN || j->size > mr_sub_rdma_link(&p->now[i], job_level(j))->qp.max_inline))
+        if (p->rdma >> i & 1 && (p->now[i].state != MR_SUB_OPEN ||
+                                 t->size > mr_sub_rdma_link(&p->now[i], transfer_level(t))->qp.max_inline))
             return false;
     return true;
 }
 
-static int register_transfer(const struct job *j, struct mr_transfer *transfer)
+static int register_transfer(const struct mr_net_transfer *t, struct mr_transfer *transfer)
 {
     int err;
 
-    if (goes_inline(transfer->peer, j))
+    if (goes_inline(transfer->peer, t))
         return 0;
-    if (!j->read)
-        return mr_regs_get(j->buf, j->size, MR_ACCESS_SOURCE, false, &transfer->reg);
+    if (!t->read)
+        return mr_regs_get(t->buf, t->size, MR_ACCESS_SOURCE, false, &transfer->reg);
     transfer->partial = transfer->remote.token || mr_bulk.few;
     err = transfer->partial
-              ? mr_bulk_register_sink(transfer->peer, j->buf, j->size, transfer->remote.token, &transfer->reg)
+              ? mr_bulk_register_sink(transfer->peer, t->buf, t->size, transfer->remote.token, &transfer->reg)
               : -ENOKEY;
     if (err == -ENOKEY && !transfer->remote.token)
-        err = mr_regs_get(j->buf, j->size, MR_ACCESS_TARGET, false, &transfer->reg);
+        err = mr_regs_get(t->buf, t->size, MR_ACCESS_TARGET, false, &transfer->reg);
     return err;
 }
 
-/* Checks possible before memory is registered. 0 or negative errno. */
-static int check_job(const struct mr_peer *p, const struct job *j)
+/* The peer has advertised the memory for datagrams. */
+static bool takes_datagrams(const struct mr_net_transfer *t)
 {
-    unsigned num_keys = j->remote->num_keys;
+    return !t->read && !t->move && t->remote->serial && !t->remote->num_keys;
+}
 
-    if (j->part.len > j->remote->len || (j->remote->serial && j->part.len != j->remote->len))
+/* Checks possible before memory is registered. 0 or negative errno. */
+static int check_transfer(const struct mr_vc *vc, const struct mr_net_transfer *t, size_t len)
+{
+    const struct mr_peer *p = vc->data;
+    unsigned num_keys = t->remote->num_keys;
+    int err = mr_bulk_refuses(vc);
+
+    if (err)
+        return err;
+    if (len > t->remote->len || (t->remote->serial && len != t->remote->len))
         return -EMSGSIZE;
+    if (takes_datagrams(t))
+        return 0;
     for (unsigned i = 0; i < p->num_now; i++)
         if (p->now[i].remote_rail >= num_keys || num_keys > MR_RAILS_MAX)
             return -EPROTO;
-    return !p->rdma || ((j->read || j->move) && p->tracked) ? -EOPNOTSUPP : 0;
+    return !p->rdma || ((t->read || t->move) && p->tracked) ? -EOPNOTSUPP : 0;
 }
 
-static int begin_transfer(struct mr_peer *p, const struct job *j)
+/* Nothing is posted yet: the receiver clears each batch. */
+static int begin_datagrams(const struct mr_net_transfer *t, const struct mr_transfer *shape)
 {
+    struct mr_transfer *transfer = mr_bulk_make(shape, NULL, 0);
+    int err;
+
+    if (!transfer)
+        return -ENOMEM;
+    transfer->level = message_level(t->size);
+    err = mr_zcopy_begin(transfer);
+    if (!err)
+        err = mr_regs_get(t->buf, t->size, MR_ACCESS_SOURCE, false, &transfer->reg);
+    if (err)
+        free(transfer);
+    else
+        mr_bulk_list(transfer);
+    return err;
+}
+
+int mr_net_begin_transfer(struct mr_vc *vc, const struct mr_net_transfer *t)
+{
+    struct mr_peer *p = vc->data;
     struct mr_transfer shape = {.peer = p,
-                                .local = (unsigned char *)j->buf + j->part.at,
-                                .remote = *j->remote,
-                                .cookie = j->cookie,
-                                .move = j->move,
-                                .read = j->read};
+                                .local = (unsigned char *)t->buf + t->part.at,
+                                .remote = *t->remote,
+                                .cookie = t->cookie,
+                                .move = t->move,
+                                .read = t->read};
     struct mr_stripe plan[MR_SUBS_MAX];
-    size_t len = j->part.len;
+    size_t len = t->part.len ? t->part.len : t->size;
     struct mr_transfer *transfer;
     uint64_t begin;
     unsigned n;
     bool lone;
-    int err = check_job(p, j);
+    int err = check_transfer(vc, t, len);
 
+    if (!err && takes_datagrams(t))
+        return begin_datagrams(t, &shape);
     if (!err)
-        err = register_transfer(j, &shape);
+        err = register_transfer(t, &shape);
     if (err)
         return err;
-    lone = j->move && len < mr_config.stripe_min && stay_if_idle(p);
+    lone = t->move && len < mr_config.stripe_min && stay_if_idle(p);
     n = plan_stripes(p, len, mr_bulk_lacking(&shape), plan);
     transfer = mr_bulk_make(&shape, plan, n ? n : plan_to_wait(p, len, plan));
     if (!transfer) {
         err = -ENOMEM;
         goto release;
     }
-    transfer->level = job_level(j);
+    transfer->level = transfer_level(t);
     if (mr_peers.ahead_limited && transfer->level != MR_LEVEL_BULK)
         choose_level(transfer, len);
-    err = !j->read && j->remote->serial ? mr_track_begin(transfer) : 0;
+    err = !t->read && t->remote->serial ? mr_track_begin(transfer) : 0;
     if (err)
         goto free_transfer;
     mr_bulk_list(transfer);
@@ -282,7 +305,7 @@ static int begin_transfer(struct mr_peer *p, const struct job *j)
      * All stripes begin at the time before the first post (net/stripe/adapt.h). Short transfers prove nothing about a
      * rail's rate.
      */
-    begin = (!j->move || len >= mr_config.stripe_min) && mr_stripe_is_measured(p) ? mr_clock_ns() : 0;
+    begin = (!t->move || len >= mr_config.stripe_min) && mr_stripe_is_measured(p) ? mr_clock_ns() : 0;
     for (unsigned i = 0; n && i < transfer->num; i++)
         mr_stripe_start(&transfer->stripe[i], begin);
     if (!n)
@@ -325,61 +348,13 @@ void mr_bulk_begin_list(struct mr_transfer *transfer)
         poll_there_first(s);
 }
 
-/* Nothing is posted yet: the receiver clears each batch. */
-static int begin_datagrams(struct mr_peer *p, void *buf, size_t len, const struct mr_remote *remote, void *cookie)
-{
-    struct mr_transfer *transfer;
-    int err;
-
-    if (len != remote->len)
-        return -EMSGSIZE;
-    transfer =
-        mr_bulk_make(&(struct mr_transfer){.peer = p, .local = buf, .remote = *remote, .cookie = cookie}, NULL, 0);
-    if (!transfer)
-        return -ENOMEM;
-    transfer->level = message_level(len);
-    err = mr_zcopy_begin(transfer);
-    if (!err)
-        err = mr_regs_get(buf, len, MR_ACCESS_SOURCE, false, &transfer->reg);
-    if (err)
-        free(transfer);
-    else
-        mr_bulk_list(transfer);
-    return err;
-}
-
-int mr_net_put(struct mr_vc *vc, const void *buf, size_t len, const struct mr_remote *dst, void *cookie)
-{
-    struct mr_peer *p = vc->data;
-    int err = mr_bulk_refuses(vc);
-
-    if (err)
-        return err;
-    if (dst->serial && !dst->num_keys)
-        return begin_datagrams(p, (void *)buf, len, dst, cookie);
-    return begin_transfer(p, &(struct job){.buf = (void *)buf, /* nothing writes into it */
-                                           .size = len,
-                                           .part = {.len = len},
-                                           .remote = dst,
-                                           .cookie = cookie});
-}
-
-int mr_net_read(struct mr_vc *vc, void *buf, size_t size, struct mr_vc_part part, const struct mr_remote *src,
-                void *cookie)
-{
-    struct job j = {.buf = buf, .size = size, .part = part, .remote = src, .cookie = cookie, .read = true};
-    int err = mr_bulk_refuses(vc);
-
-    return err ? err : begin_transfer(vc->data, &j);
-}
-
 int mr_net_move(struct mr_vc *vc, void *buf, size_t len, const struct mr_remote *remote, bool write,
                 struct mr_vc_move *m)
 {
-    struct job j = {.buf = buf, .size = len, .part = {.len = len}, .remote = remote, .move = m, .read = !write};
+    const struct mr_net_transfer t = {.read = !write, .buf = buf, .size = len, .remote = remote, .move = m};
     int err = mr_bulk_refuses(vc);
 
     if (!err && (remote->serial || remote->token))
         err = -EPROTO;
-    return err ? err : begin_transfer(vc->data, &j);
+    return err ? err : mr_net_begin_transfer(vc, &t);
 }

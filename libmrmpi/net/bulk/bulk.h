@@ -28,8 +28,8 @@ void mr_bulk_withdraw(struct mr_region *region);
 /* Stripes of messages shorter than so many times MRMPI_STRIPE_MIN are not cut while all rails are busy. */
 #define MR_STRIPE_BUSY 4
 /*
- * As mr_vc_move. Short writes carry their data in the request, so buf need not be registered. Errors as of mr_net_put;
- * -EOPNOTSUPP: over links that lose writes, too.
+ * As mr_vc_move. Short writes carry their data in the request, so buf need not be registered. Errors as of
+ * mr_net_begin_transfer; -EOPNOTSUPP: over links that lose writes, too.
  */
 int mr_net_move(struct mr_vc *vc, void *buf, size_t len, const struct mr_remote *remote, bool write,
                 struct mr_vc_move *m);

@@ -76,8 +76,13 @@ bool mr_read_begin(struct mr_rndv *r, const struct mr_hdr *hdr, const void *payl
         if (at >= end)
             continue;
         read->of = r;
-        read->open = !mr_net_read(r->vc, mr_data_at(r->req->recv_buf, r->req->type), r->total,
-                                  (struct mr_vc_part){.at = at, .len = end - at}, &src[which], read);
+        const struct mr_net_transfer part = {.read = true,
+                                             .buf = mr_data_at(r->req->recv_buf, r->req->type),
+                                             .size = r->total,
+                                             .part = {.at = at, .len = end - at},
+                                             .remote = &src[which],
+                                             .cookie = read};
+        read->open = !mr_net_begin_transfer(r->vc, &part);
         if (read->open)
             continue;
         if (which == FRONT || !r->read.part[FRONT].open)

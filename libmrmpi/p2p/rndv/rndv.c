@@ -42,7 +42,8 @@ static void count_open(struct mr_rndv *r)
 /* Writes to where the receiver wants it, from a byte on. */
 static void put_data(struct mr_rndv *r, uint64_t rreq, size_t from, size_t len)
 {
-    const char *buf = mr_data_at(r->req->send_buf, r->req->type);
+    char *buf = mr_data_at(r->req->send_buf, r->req->type);
+    const struct mr_net_transfer rest = {.buf = buf + from, .size = len - from, .remote = &r->remote, .cookie = r};
     int err;
 
     r->peer_id = rreq;
@@ -50,7 +51,7 @@ static void put_data(struct mr_rndv *r, uint64_t rreq, size_t from, size_t len)
     r->state = MR_RNDV_PUTTING;
     r->remote.addr += from;
     r->remote.len -= from;
-    err = mr_net_put(r->vc, buf + from, len - from, &r->remote, r);
+    err = mr_net_begin_transfer(r->vc, &rest);
     if (err) {
         mr_error_detail("sending %llu bytes at %p to rank %d of the world: %s", (unsigned long long)len,
                         (const void *)buf, mr_vc_world_rank(r->vc), strerror(-err));
