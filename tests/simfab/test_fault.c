@@ -196,7 +196,7 @@ static void nothing(void *obj, uint64_t arg)
 static void wait_until(uint64_t t_ps)
 {
     evq_push(&sim.q, t_ps, nothing, NULL, 0);
-    while (sched_run(&sim, false) == 0)
+    while (sched_run(&sim, false, true) == 0)
         ;
 }
 
@@ -206,7 +206,7 @@ START_TEST(a_fault_to_come_moves_no_time)
 
     ck_assert_str_eq(bring_up("faults:\n- {link: leaf1, port: 3, set: down, at_ms: 5, for_ms: 10}\n").text, "");
     p = port_of("leaf1", 3);
-    sched_run(&sim, false);
+    sched_run(&sim, false, true);
     ck_assert_uint_eq(sim_now(&sim), 0);
     ck_assert(p->cable_up);
     wait_until(4999999999ull);
@@ -218,7 +218,7 @@ START_TEST(a_fault_to_come_moves_no_time)
     ck_assert_int_eq(p->peer->state, PORT_DOWN);
     ck_assert(command("list"));
     ck_assert_str_eq(said.buf, "link \"leaf1\" 3 - \"leaf2\" 3: down\nat 0.015000000 s: link \"leaf1\" 3 up\n");
-    sched_run(&sim, false);
+    sched_run(&sim, false, true);
     ck_assert_uint_eq(sim_now(&sim), 6000000000ull);
     wait_until(20000000000ull);
     ck_assert_int_eq(p->state, PORT_ACTIVE);

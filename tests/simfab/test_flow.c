@@ -137,7 +137,7 @@ static void run_for(const char *line)
     uint64_t before = sim_now(&sim);
 
     ck_assert(flow(line));
-    while (sched_run(&sim, false) == 0)
+    while (sched_run(&sim, false, true) == 0)
         ;
     ck_assert_uint_gt(sim_now(&sim), before);
 }
@@ -169,12 +169,12 @@ static struct result result_of(unsigned id)
 START_TEST(flows_alone_move_no_time)
 {
     start("flows:\n- {from: h1 mlx5_0, to: h2 mlx5_0}\n");
-    sched_run(&sim, false);
+    sched_run(&sim, false, true);
     ck_assert_uint_eq(sim_now(&sim), 0);
     run_for("run\n1ms");
     ck_assert_uint_eq(sim_now(&sim), 1 * MS);
     ck_assert_uint_gt(result_of(1).got, 900000);
-    sched_run(&sim, false);
+    sched_run(&sim, false, true);
     ck_assert_uint_eq(sim_now(&sim), 1 * MS);
     sim_lab_down(&sim);
 }

@@ -638,5 +638,5 @@ void server_turn(struct server *v)
     sweep_sources(v);
     if (TRACED(v->sim))
         trace_log_tick(v->sim);
-    v->timeout_us = sched_run(v->sim, !changed && n == 0 && v->timeout_us > 0);
+    v->timeout_us = sched_run(v->sim, !changed && n == 0 && v->timeout_us > 0, changed);
 }

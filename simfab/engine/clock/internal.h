@@ -62,6 +62,10 @@ struct sched {
     unsigned idle_us; /* length of the pause ending at pause_ends_ns; 0: none */
     uint64_t pause_ends_ns;
     struct world *world;
+    uint64_t rest_ends_ns;   /* until then there is nothing to do; 0: no rest */
+    bool rest_coming;        /* the rest is for threads out of sight */
+    uint64_t asked_ns;       /* when the kernel was last asked whether a process is on its way to attach; */
+    uint64_t none_starts_ns; /* none was: taken for true until then. 0: unknown */
     void (*close_relay)(struct host_time *h); /* relay_close_now, for lower files */
     int64_t patience_us;
     uint32_t turns; /* waits of the engine for running actors */

@@ -268,16 +268,26 @@ static int64_t start_pause(struct sched *sc, unsigned us)
     return us;
 }
 
+static bool pause_is_over(const struct sched *sc, uint64_t now_ns)
+{
+    return sc->idle_us && now_ns >= sc->pause_ends_ns;
+}
+
+bool look_passes_time(const struct sim *s)
+{
+    return s->sched->free_until_ps > sim_now(s) || pause_is_over(s->sched, real_ns());
+}
+
 /*
  * Nothing can happen by itself any more. Lets idle actors look at the world now and then. Returns the rest of the pause
  * in us, or -1 if an actor has something to do. An interruption does not prolong a pause: threads returning from the
- * kernel again and again must not keep time from passing.
+ * kernel again and again must not keep time from passing. A pause is over once the kernel was asked after its end.
  */
 int64_t look_at_world(struct sim *s)
 {
     struct sched *sc = s->sched;
     uint64_t now_ns = real_ns();
-    bool paused = sc->idle_us && now_ns >= sc->pause_ends_ns;
+    bool paused = pause_is_over(sc, sc->asked_ns);
     uint64_t passed_ps = paused ? sc->idle_us * 1000000ull : 0;
     int64_t wait_us = 0;
 
@@ -303,5 +313,7 @@ int64_t look_at_world(struct sim *s)
     }
     if (paused)
         return wake_idle(s, NULL, NULL, WAKE_WORLD, sim_now(s)) ? -1 : wait_us;
-    return sc->idle_us ? (int64_t)((sc->pause_ends_ns - now_ns + 999) / 1000) : start_pause(sc, STEP_US);
+    if (!sc->idle_us)
+        return start_pause(sc, STEP_US);
+    return sc->pause_ends_ns > now_ns ? (int64_t)((sc->pause_ends_ns - now_ns + 999) / 1000) : 0;
 }

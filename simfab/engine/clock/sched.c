@@ -26,7 +26,9 @@
 #include "simfab/proto.h"
 
 #define EVENT_BATCH 512           /* events between two looks at the real world */
-#define COMING_US   200           /* between two looks at threads that are about to come back */
+#define COMING_US   200           /* least time between two questions to the kernel about threads out of sight */
+#define COMING_MOST 2000          /* most of it; between them: */
+#define ASK_SHARE   8             /* as many times the time of the question */
 #define HOLD_US     10000         /* between two looks at whether the subnet manager is done */
 #define STUCK_TURNS 256           /* waits of the engine for running actors between two checks for standstill */
 #define DUE_NS      1000000000ull /* how long to wait for a thread that must return, as its time has come */
@@ -167,6 +169,61 @@ static bool move_time(struct sim *s)
     return more;
 }
 
+/* ---- the kernel's word on threads out of sight ------------------------------------------------------------------- */
+
+/*
+ * All there is to do is to wait: for threads out of sight (coming), which the kernel was just asked about, or for the
+ * end of a pause. Asking takes as long as many messages. So what daemons and commands ask of the engine meanwhile leads
+ * to no further question; messages of processes and, in a pause, events do.
+ */
+static int64_t rest(struct sched *sc, int64_t us, bool coming)
+{
+    sc->rest_ends_ns = real_ns() + (uint64_t)us * 1000;
+    sc->rest_coming = coming;
+    return us;
+}
+
+/* Returns what is left of the rest in us; 0: nothing, or there is something to do. */
+static int64_t still_rests(struct sim *s, bool news)
+{
+    struct sched *sc = s->sched;
+    uint64_t now = real_ns(), t;
+
+    if (news || now >= sc->rest_ends_ns ||
+        (!sc->rest_coming && (sc->unsettled || sc->waiting || s->signalled || next_event(s, &t))))
+        sc->rest_ends_ns = 0;
+    return sc->rest_ends_ns ? (int64_t)((sc->rest_ends_ns - now + 999) / 1000) : 0;
+}
+
+/* The time until the next question, in us; the last one was put at asked_ns. */
+static int64_t until_asked_again(uint64_t asked_ns)
+{
+    int64_t us = (int64_t)((real_ns() - asked_ns) / 1000) * ASK_SHARE;
+
+    return us < COMING_US ? COMING_US : us > COMING_MOST ? COMING_MOST : us;
+}
+
+/*
+ * True if a process is on its way to attach. Looks follow each other quickly: not every look has its own question, but
+ * time passes after a fresh one only.
+ */
+static bool somebody_starts(struct sim *s)
+{
+    struct sched *sc = s->sched;
+    uint64_t now = real_ns();
+
+    if (now < sc->none_starts_ns && !look_passes_time(s))
+        return false;
+    sc->none_starts_ns = 0;
+    sc->asked_ns = real_ns();
+    if (world_somebody_starts(sc->world, s))
+        return true;
+    sc->none_starts_ns = real_ns() + (uint64_t)until_asked_again(now) * 1000;
+    return false;
+}
+
+/* ---- a turn of the engine ---------------------------------------------------------------------------------------- */
+
 /* Returns the time to wait for running actors before checking them. */
 static int64_t patience(struct sim *s, bool paused)
 {
@@ -189,9 +246,10 @@ static void look_at_running(struct sim *s, bool paused)
         stuck_look(s, real_ns());
 }
 
-int64_t sched_run(struct sim *s, bool paused)
+int64_t sched_run(struct sim *s, bool paused, bool news)
 {
     struct sched *sc = s->sched;
+    uint64_t asked_ns;
     int64_t wait_us;
     bool more;
 
@@ -212,8 +270,12 @@ int64_t sched_run(struct sim *s, bool paused)
         return patience(s, paused);
     if (sched_spinner_called(s))
         return patience(s, false);
+    wait_us = still_rests(s, news);
+    if (wait_us)
+        return wait_us;
+    asked_ns = real_ns();
     if (somebody_coming(s))
-        return COMING_US;
+        return rest(sc, until_asked_again(asked_ns), true);
     if (sc->free_clock_ps && !s->running)
         look_free_catch_up(s);
     if (sc->unsettled || sc->waiting)
@@ -228,11 +290,14 @@ int64_t sched_run(struct sim *s, bool paused)
         return s->running ? patience(s, false) : 0;
     if (!s->num_procs)
         return -1;
-    if (world_somebody_starts(sc->world, s) || somebody_came(s))
+    asked_ns = real_ns();
+    if (somebody_starts(s))
+        return rest(sc, until_asked_again(asked_ns), true);
+    if (somebody_came(s))
         return COMING_US;
     wait_us = look_at_world(s);
     turns_next(s);
-    return wait_us < 0 ? patience(s, false) : wait_us;
+    return wait_us < 0 ? patience(s, false) : rest(sc, wait_us, false);
 }
 
 void sched_init(struct sim *s)

@@ -18,10 +18,10 @@ struct clock_upcalls {
 };
 
 /*
- * Lets the simulation advance as far as possible. paused: the previous wait ended without any message. Returns the time
- * to wait for messages and doorbells, in microseconds (-1: without limit).
+ * Lets the simulation advance as far as possible. paused: the previous wait ended without any message; news: with one
+ * of a process. Returns the time to wait for messages and doorbells, in microseconds (-1: without limit).
  */
-int64_t sched_run(struct sim *s, bool paused);
+int64_t sched_run(struct sim *s, bool paused, bool news);
 void sched_init(struct sim *s);
 void sched_fini(struct sim *s);
 
