@@ -18,6 +18,10 @@ tests/mpi/p2p_freed_LDFLAGS := -rdynamic
 # compiled as users compile: a program's references to the library's variables become copies
 CFLAGS.tests/mpi := -fPIE -Ilibmrmpi/include
 
+# programs that spend their time on filling and comparing buffers
+FILLS := coll_node coll_ready failover p2p_batches p2p_order p2p_sizes p2p_zcopy rma_sizes rma_types
+$(foreach t,$(if $(SAN),,$(FILLS)),$(eval CFLAGS.tests/mpi/$(t).c := -O2))
+
 # Every function with its arguments
 $(BUILD)/tests/mpi/functions.h: tests/mpi/functions.awk $(BUILD)/man/mrmpi-functions.7 libmrmpi/include/mpi.h
 	$(call say,GEN,$@)
