@@ -55,6 +55,32 @@ START_TEST(finds_the_loss)
 }
 END_TEST
 
+/*
+ * Losses begin after many arrivals: from the second loss on the estimate is as if 16 packets had arrived before. A
+ * single loss changes little, nor do losses after further arrivals.
+ */
+START_TEST(losses_begin)
+{
+    static const unsigned arrived[] = {0, 16, 200, 5000};
+    unsigned before = arrived[_i] < 16 ? arrived[_i] : 16, all = arrived[_i] < 1000 ? arrived[_i] : 1000;
+    struct mr_trust once;
+
+    for (unsigned i = 0; i < arrived[_i]; i++)
+        mr_trust_tried(&t, 1, 0, BEGIN);
+    mr_trust_tried(&t, 4, 1, BEGIN);
+    ck_assert_uint_le(mr_trust_loss(&t, BEGIN), 1000000 / (all / 2 + 20));
+    once = t;
+    mr_trust_tried(&t, 4, 1, BEGIN);
+    ck_assert_uint_eq(mr_trust_loss(&t, BEGIN), 2000000 / (before + 8 + 16));
+    for (unsigned i = 0; i < 976; i++)
+        mr_trust_tried(&t, 1, 0, BEGIN);
+    mr_trust_tried(&t, 2, 2, BEGIN); /* an account that goes on, with its arrivals */
+    ck_assert_uint_eq(mr_trust_loss(&t, BEGIN), 4000000 / (before + 986 + 16));
+    mr_trust_failed(&once, BEGIN + 1000 * MS); /* a packet and its repetition, long after */
+    ck_assert_uint_gt(mr_trust_loss(&once, BEGIN + 1000 * MS), 2000000 / (17 + 2 + 16));
+}
+END_TEST
+
 /* The model's value: a loss of 1 % costs half of the rate, a tenth of that 1/100. */
 START_TEST(what_a_loss_costs)
 {
@@ -209,6 +235,7 @@ int main(void)
     tcase_add_checked_fixture(c, setup, NULL);
     tcase_add_test(c, well);
     tcase_add_loop_test(c, finds_the_loss, 0, 4);
+    tcase_add_loop_test(c, losses_begin, 0, 4);
     tcase_add_test(c, what_a_loss_costs);
     tcase_add_test(c, fails_again);
     tcase_add_test(c, evidence_counts);

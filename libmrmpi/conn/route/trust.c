@@ -38,19 +38,38 @@ static void fade(struct mr_trust *t, uint64_t now_ns)
 {
     t->tried = faded(t->tried, ns_since_seen(t, now_ns), half_ns(t));
     t->lost = faded(t->lost, ns_since_seen(t, now_ns), half_ns(t));
+    t->before = faded(t->before, ns_since_seen(t, now_ns), half_ns(t));
     t->stood_us = faded(t->stood_us, ns_since_seen(t, now_ns), half_ns(t));
     t->moved_us = faded(t->moved_us, ns_since_seen(t, now_ns), half_ns(t));
     t->seen_ns = now_ns;
 }
 
+/* The first loss may be chance. After the second one, arrivals before the first count no more than assumed ones. */
+static void forget_before(struct mr_trust *t, unsigned lost)
+{
+    bool first = t->lost < ONE / 2;
+
+    if (!lost)
+        return;
+    if (first)
+        t->before = t->tried - t->lost;
+    if (first && lost == 1)
+        return;
+    if (t->before > PRIOR)
+        t->tried -= t->before - PRIOR;
+    t->before = 0;
+}
+
 void mr_trust_tried(struct mr_trust *t, unsigned tried, unsigned lost, uint64_t now_ns)
 {
     fade(t, now_ns);
+    forget_before(t, lost);
     t->tried += (tried < MOST / ONE ? tried : MOST / ONE) * ONE;
     t->lost += (lost < MOST / ONE ? lost : MOST / ONE) * ONE;
     while (t->tried > MOST) {
         t->tried /= 2;
         t->lost /= 2;
+        t->before /= 2;
     }
 }
 

@@ -9,6 +9,8 @@
  *   effect. An adapter is told once that a packet is missing. If the repetition is lost, too, the connection stands
  *   still until a process notices. This happens once in 1/p^2 packets and costs the time of s packets
  *   (MR_TRUST_STALL_NS at the rate of the way), so the way carries 1 / (1 + p^2 s) of its rate.
+ *   A way begins to lose packets at some time: arrivals before the first loss would hide the losses since then, and
+ *   count no more than the assumed arrivals as soon as a second packet is lost.
  * - By time. Of stood + moved + PRIOR_NS the way stood still for stood.
  *
  * A program that waits for all of its messages stands still with the way. With the way all ways have the value times
@@ -25,7 +27,8 @@
 
 struct mr_trust {
     uint64_t seen_ns;            /* the time of the counts */
-    uint32_t tried, lost;        /* packets, in 65536ths */
+    uint32_t tried, lost;        /* packets, in 65536ths, */
+    uint32_t before;             /* and those of tried that arrived before the first loss, until the second one */
     uint32_t stood_us, moved_us; /* time without progress, and time with progress since the first stall */
     uint64_t late_ns;            /* a confirmation was late last; 0: none was */
     uint8_t failures;            /* in a row, since packets were lost */
