@@ -172,6 +172,24 @@ static bool scan(void *arg)
     return !m->any_active;
 }
 
+/* The same, in a call that blocks until one is complete. If none ever could be, the first one ends with an error. */
+static bool scan_or_end(void *arg)
+{
+    struct many *m = arg;
+    struct mr_request *first = NULL;
+    if (scan(m))
+        return true;
+    for (int i = 0; i < m->count; i++) {
+        MPI_Request h = m->handles[i];
+        struct mr_request *l = h == MPI_REQUEST_NULL ? NULL : api_live(api_find_request(h));
+        if (l && !mr_never_ends(l))
+            return false;
+        first = first ? first : l;
+    }
+    mr_end_unheard(first);
+    return scan(m);
+}
+
 static enum mr_err check_request_array(int count, const void *requests, const char *name)
 {
     if (count < 0)
@@ -321,7 +339,7 @@ MPI_FN(int, Waitany, (int count, MPI_Request requests[], int *index, MPI_Status 
     NOT_NULL(status);
     CHECK(check_request_array(count, requests, "count"));
     if (!scan(&m))
-        mr_progress_until(scan, &m);
+        mr_progress_until(scan_or_end, &m);
     CHECK(m.err);
     err = take_any(&m, index, status, &c);
     API_LEAVE(c);
@@ -380,7 +398,7 @@ MPI_FN(int, Waitsome, (int incount, MPI_Request requests[], int *outcount, int i
     if (incount)
         NOT_NULL(indices);
     if (!scan(&m))
-        mr_progress_until(scan, &m);
+        mr_progress_until(scan_or_end, &m);
     CHECK(m.err);
     if (m.any_active)
         err = take_some(&m, outcount, indices, statuses, &c);

@@ -51,7 +51,7 @@ bool mr_comm_lacks(const struct mr_comm *comm)
 
 bool mr_peer_parts(int world_rank)
 {
-    struct mr_vc *vc = mr_pt2pt.peer_lost ? mr_vc_known_peer(world_rank) : NULL;
+    struct mr_vc *vc = mr_pt2pt.ended ? mr_vc_known_peer(world_rank) : NULL;
 
     return vc && mr_flow_of(vc)->parts;
 }

@@ -21,8 +21,9 @@ void mr_recv_arrived(struct mr_message *m); /* a whole message meets its receive
 void mr_recv_end(struct mr_request *req,
                  enum mr_err err); /* the receive ends: no message has met it, and no written message can */
 void mr_recv_peer_lost(void);      /* receives of messages that never come end with an error */
-/* Of this rank, if it is not here yet: the peer is lost, or parts. */
-bool mr_recv_never_comes(struct mr_comm *comm, int src, uint32_t ctx);
+/* Of this rank, if it is not here yet: the peer is lost, or parts. blocked: this process sends nothing before. */
+bool mr_recv_never_comes(struct mr_comm *comm, int src, uint32_t ctx, bool blocked);
+int mr_recv_end_awaited(void); /* the awaited receive ends with an error if its message never comes; 1 if so */
 /* ---- parts.c ---- */
 /*
  * An eager message of more than one packet; hdr as of a message of one packet. zsender: NULL, or the message may be

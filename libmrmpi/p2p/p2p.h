@@ -119,6 +119,7 @@ struct mr_request {
         void *recv_buf;
         struct mr_schedule *schedule; /* MR_REQ_PERSISTENT_COLL */
         struct mr_part *part;         /* MR_REQ_PERSISTENT_PART */
+        struct mr_request *receive;   /* MR_REQ_SENDRECV, until complete */
     };
     size_t count;
     struct mr_type *type;
@@ -163,6 +164,13 @@ void mr_request_wait_for(const struct mr_comm *c);
 
 enum mr_err mr_wait(struct mr_request *req); /* until complete; the error is in req->status */
 bool mr_test(struct mr_request *req);        /* mr_progress_try */
+/*
+ * True if only this process could still complete the request, by a message to itself, of which none is under way: a
+ * receive from any source after the end of all others. A call that blocks for such requests alone would never return,
+ * so the call ends one of them with an error. mr_wait does so itself.
+ */
+bool mr_never_ends(struct mr_request *req);
+void mr_end_unheard(struct mr_request *req);
 
 /* ---- sends, receives, probes ------------------------------------------------------------------------------------- */
 

@@ -36,7 +36,7 @@ static bool probed(void *arg)
 {
     struct probe *p = arg;
 
-    return seen(p) || mr_recv_never_comes(p->comm, p->src, p->ctx);
+    return seen(p) || mr_recv_never_comes(p->comm, p->src, p->ctx, true);
 }
 
 bool mr_iprobe(int src, int tag, struct mr_comm *comm, uint32_t ctx, struct mr_status *status)

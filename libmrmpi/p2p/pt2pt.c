@@ -34,7 +34,8 @@ static void deliver_answer(struct mr_vc *vc, const struct mr_hdr *hdr, const voi
         mr_flow_credited(vc, hdr->len);
         break;
     case MR_PKT_PARTS:
-        mr_flow_of(vc)->parts = mr_pt2pt.peer_lost = true;
+        mr_flow_of(vc)->parts = true;
+        mr_pt2pt.ended = vc;
         mr_rndv_peer_parts(vc);
         mr_recv_peer_lost();
         break;
@@ -91,7 +92,7 @@ static void deliver_message(struct mr_vc *vc, const struct mr_hdr *hdr, const vo
 
 static void fail_peer(struct mr_vc *vc, int error)
 {
-    mr_pt2pt.peer_lost = true;
+    mr_pt2pt.ended = vc;
     mr_pt2pt.num_lost++;
     mr_rndv_fail_peer(vc);
     mr_parts_fail_peer(vc);
@@ -165,6 +166,7 @@ int mr_pt2pt_init(void)
     mr_progress_init();
     mr_progress_register(MR_PROGRESS_ALWAYS, (void *const *)&mr_rndvs.active, mr_rndv_progress);
     mr_progress_register(MR_PROGRESS_ALWAYS, (void *const *)&mr_pt2pt.holding, mr_send_progress);
+    mr_progress_register(MR_PROGRESS_IN_MPI, (void *const *)&mr_pt2pt.ended, mr_recv_end_awaited);
     mr_flow_init();
     mr_pt2pt.scratch = malloc(MR_SCRATCH);
     err = mr_pt2pt.scratch ? 0 : -ENOMEM;

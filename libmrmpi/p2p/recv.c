@@ -5,6 +5,7 @@
 #include "libmrmpi/channel/channel.h"
 #include "libmrmpi/core/core.h"
 #include "libmrmpi/p2p/internal.h"
+#include "libmrmpi/p2p/progress/progress.h"
 
 /* ---- meeting ----------------------------------------------------------------------------------------------------- */
 
@@ -165,27 +166,33 @@ static bool sends_no_more(int world_rank, uint32_t ctx)
     return vc && (mr_vc_lost(vc) || (mr_flow_of(vc)->parts && ctx != MR_CTX_FINALIZE));
 }
 
-/* The process itself has sent to itself, or can do so from another thread. */
-static bool may_hear_itself(const struct mr_comm *comm)
+/*
+ * The process can send to itself until it blocks, or from another thread. So a receive from any source ends with an
+ * error only while the process waits for it, and nothing else could end the wait; a test never ends the receive.
+ */
+static bool may_hear_itself(bool blocked)
 {
-    return mr_threaded || mr_comm_is_inter(comm) || !mr_channel_self.drained();
+    return !blocked || mr_threaded || !mr_channel_self.drained();
 }
 
-static bool anybody_left(struct mr_comm *comm, uint32_t ctx)
+static bool anybody_left(struct mr_comm *comm, uint32_t ctx, bool blocked)
 {
-    for (int r = 0; r < comm->num_peers; r++)
-        if ((r != comm->rank || may_hear_itself(comm)) && !sends_no_more(mr_comm_world_rank(comm, r), ctx))
+    for (int r = 0; r < comm->num_peers; r++) {
+        bool itself = r == comm->rank && !mr_comm_is_inter(comm);
+
+        if ((!itself || may_hear_itself(blocked)) && !sends_no_more(mr_comm_world_rank(comm, r), ctx))
             return true;
+    }
     return false;
 }
 
 /* Earlier messages of a lost peer can be received; no more will come. From any source: until the last peer is lost. */
-bool mr_recv_never_comes(struct mr_comm *comm, int src, uint32_t ctx)
+bool mr_recv_never_comes(struct mr_comm *comm, int src, uint32_t ctx, bool blocked)
 {
-    if (!mr_pt2pt.peer_lost)
+    if (!mr_pt2pt.ended)
         return false;
     if (src == MR_ANY_SOURCE)
-        return !anybody_left(comm, ctx);
+        return !anybody_left(comm, ctx, blocked);
     return src >= 0 && sends_no_more(mr_comm_world_rank(comm, src), ctx);
 }
 
@@ -290,7 +297,7 @@ post_receive(struct mr_request *req, void *buf, size_t count, int src, int tag, 
         match_kept(req, m);
         return MR_SUCCESS;
     }
-    if (unlikely(mr_pt2pt.peer_lost) && mr_recv_never_comes(comm, src, ctx)) {
+    if (unlikely(mr_pt2pt.ended != NULL) && mr_recv_never_comes(comm, src, ctx, false)) {
         req->status.error = MR_ERR_PROC_FAILED;
         mr_request_complete(req);
         return MR_SUCCESS;
@@ -421,11 +428,41 @@ static void fail_if_never(struct mr_match_entry *e, void *arg)
 {
     struct mr_request *req = e->owner;
 
-    if (mr_recv_never_comes(req->comm, req->peer, req->ctx))
+    if (mr_recv_never_comes(req->comm, req->peer, req->ctx, false))
         mr_recv_end(req, MR_ERR_PROC_FAILED);
 }
 
 void mr_recv_peer_lost(void)
 {
     mr_match_each(&mr_pt2pt.posted, fail_if_never, NULL);
+}
+
+/* The posted receive of a receive's or a send-receive's request; NULL: none. */
+static struct mr_request *posted_receive(struct mr_request *req)
+{
+    if (req->kind == MR_REQ_SENDRECV && !req->complete)
+        req = req->receive;
+    return req->kind == MR_REQ_RECV && !req->complete && req->match.queue ? req : NULL;
+}
+
+bool mr_never_ends(struct mr_request *req)
+{
+    struct mr_request *posted = mr_pt2pt.ended ? posted_receive(req) : NULL;
+
+    return posted && mr_recv_never_comes(posted->comm, posted->peer, posted->ctx, true);
+}
+
+void mr_end_unheard(struct mr_request *req)
+{
+    mr_recv_end(posted_receive(req), MR_ERR_PROC_FAILED);
+}
+
+int mr_recv_end_awaited(void)
+{
+    struct mr_request *req = mr_threaded ? NULL : mr_progress_awaited;
+
+    if (!req || !mr_never_ends(req))
+        return 0;
+    mr_end_unheard(req);
+    return 1;
 }

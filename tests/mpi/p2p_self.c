@@ -21,20 +21,102 @@ static void untyped(void)
     CHECK(n == 0 && st.MPI_TAG == 6);
 }
 
-/* The others have said that they send no more. */
-static void as_the_last(void)
+static void receive(int *in, MPI_Request *req)
+{
+    MPI_Irecv(in, 1, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, req);
+}
+
+static void send(int what, MPI_Request *req)
+{
+    static int out;
+
+    out = what;
+    MPI_Isend(&out, 1, MPI_INT, rank, 1, MPI_COMM_WORLD, req);
+}
+
+/* Takes what the others say, by which no receive from any source ends. */
+static void test_often(MPI_Request *req)
+{
+    MPI_Status st;
+    int flag;
+
+    for (int i = 0; i < 200; i++) {
+        MPI_Iprobe(MPI_ANY_SOURCE, 77, MPI_COMM_WORLD, &flag, &st);
+        CHECK(!flag);
+        MPI_Test(req, &flag, &st);
+        CHECK(!flag);
+    }
+}
+
+static void failed(int err)
+{
+    int class;
+
+    MPI_Error_class(err, &class);
+    CHECK(class == MPIX_ERR_PROC_FAILED);
+}
+
+/* Each way to wait for nothing but messages from itself, of which none is under way, ends with an error. */
+static void nobody_sends(void)
 {
     MPI_Request reqs[2];
-    MPI_Status st;
-    int out = 5, in = 0, flag;
+    MPI_Status st[2];
+    MPI_Message m;
+    int in[2] = {0, 0}, i, n, at[2];
 
+    failed(MPI_Recv(in, 1, MPI_INT, MPI_ANY_SOURCE, 1, MPI_COMM_WORLD, st));
+    failed(MPI_Probe(MPI_ANY_SOURCE, 1, MPI_COMM_WORLD, st));
+    failed(MPI_Mprobe(MPI_ANY_SOURCE, 1, MPI_COMM_WORLD, &m, st));
+    failed(MPI_Sendrecv(in, 1, MPI_INT, MPI_PROC_NULL, 1, in + 1, 1, MPI_INT, MPI_ANY_SOURCE, 1, MPI_COMM_WORLD, st));
+    MPI_Isendrecv(in, 1, MPI_INT, rank, 2, in + 1, 1, MPI_INT, MPI_ANY_SOURCE, 1, MPI_COMM_WORLD, &reqs[0]);
+    failed(MPI_Wait(&reqs[0], st));
+    MPI_Recv(in, 1, MPI_INT, rank, 2, MPI_COMM_WORLD, st);
+    receive(in, &reqs[0]);
+    failed(MPI_Wait(&reqs[0], st));
+    receive(in, &reqs[0]);
+    receive(in + 1, &reqs[1]);
+    CHECK(MPI_Waitall(2, reqs, st) == MPI_ERR_IN_STATUS);
+    failed(st[0].MPI_ERROR);
+    failed(st[1].MPI_ERROR);
+    receive(in, &reqs[0]);
+    receive(in + 1, &reqs[1]);
+    failed(MPI_Waitany(2, reqs, &i, st)); /* the other one may still meet a message */
+    CHECK(reqs[i] == MPI_REQUEST_NULL && reqs[!i] != MPI_REQUEST_NULL);
+    send(7, &reqs[i]);
+    MPI_Waitall(2, reqs, st);
+    CHECK(in[!i] == 7);
+    receive(in, &reqs[0]);
+    receive(in + 1, &reqs[1]);
+    CHECK(MPI_Waitsome(2, reqs, &n, at, st) == MPI_ERR_IN_STATUS && n == 1);
+    failed(st[0].MPI_ERROR);
+    send(8, &reqs[at[0]]);
+    MPI_Waitall(2, reqs, st);
+    CHECK(in[!at[0]] == 8);
+}
+
+/* The others have said that they send no more. */
+static void as_the_last(int alone)
+{
+    MPI_Request reqs[2], early;
+    MPI_Status st;
+    int in = 0, first = 0;
+
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    receive(&first, &early); /* before the others say so, */
     usleep(60000);
-    for (int i = 0; i < 200; i++) /* takes what they say */
-        MPI_Iprobe(MPI_ANY_SOURCE, 77, MPI_COMM_WORLD, &flag, &st);
-    MPI_Isend(&out, 1, MPI_INT, rank, 1, MPI_COMM_WORLD, &reqs[0]);
-    MPI_Irecv(&in, 1, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &reqs[1]);
-    MPI_Waitall(2, reqs, MPI_STATUSES_IGNORE);
-    CHECK(in == 5);
+    test_often(&early);
+    send(4, &reqs[0]);
+    CHECK(MPI_Wait(&early, &st) == MPI_SUCCESS && first == 4);
+    MPI_Wait(&reqs[0], &st);
+    send(5, &reqs[0]);
+    receive(&in, &reqs[1]); /* and after that */
+    CHECK(MPI_Waitall(2, reqs, MPI_STATUSES_IGNORE) == MPI_SUCCESS && in == 5);
+    receive(&in, &reqs[1]);
+    test_often(&reqs[1]);
+    send(6, &reqs[0]);
+    CHECK(MPI_Waitall(2, reqs, MPI_STATUSES_IGNORE) == MPI_SUCCESS && in == 6);
+    if (!alone)
+        nobody_sends();
 }
 
 int main(int argc, char **argv)
@@ -71,7 +153,7 @@ int main(int argc, char **argv)
     free(in);
     untyped();
     if (!rank)
-        as_the_last();
+        as_the_last(size == 1);
     MPI_Finalize();
     return 0;
 }

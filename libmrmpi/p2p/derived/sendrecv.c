@@ -69,6 +69,7 @@ static enum mr_err begin_pair(struct pair *p, const struct mr_message_args *send
 
     p->whole = mr_request_new(MR_REQ_SENDRECV, comm);
     if (p->whole && !(err = start_pair(p, send, recv, comm))) {
+        p->whole->receive = p->in;
         *req = mr_request_get(p->whole);
         p->pending = 0;
         watch(p, p->in);

@@ -172,6 +172,7 @@ void mr_progress_init(void)
     for (int i = 0; i < POLLS; i++)
         all.always.of[i].pending = all.in_mpi.of[i].pending = &nothing;
     all.asked = &never_asked;
+    mr_progress_awaited = NULL;
 }
 
 void mr_progress_inquiry(const volatile uint32_t *asked, void (*answer)(uint64_t waited_ns))
@@ -350,14 +351,18 @@ void mr_progress_until(bool (*done)(void *arg), void *arg)
     idle_end(&idle);
 }
 
-void mr_progress_wait(const volatile bool *complete, bool polled)
+struct mr_request *mr_progress_awaited;
+
+void mr_progress_wait(struct mr_request *req, bool polled)
 {
+    struct mr_request *before = mr_progress_awaited;
     struct idle idle = {0};
 
+    mr_progress_awaited = req;
     if (polled)
         idle_round(&idle, NULL, NULL);
-    while (!*complete) {
-        if (mr_lock_yield((struct mr_lock_wish){.complete = complete}))
+    while (!req->complete) {
+        if (mr_lock_yield((struct mr_lock_wish){.complete = &req->complete}))
             continue;
         if (mr_progress() == 0)
             idle_round(&idle, NULL, NULL);
@@ -365,4 +370,5 @@ void mr_progress_wait(const volatile bool *complete, bool polled)
             idle_over(&idle);
     }
     idle_end(&idle);
+    mr_progress_awaited = before;
 }

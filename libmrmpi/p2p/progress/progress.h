@@ -5,8 +5,11 @@
 
 #include <stdbool.h>
 
-/* As mr_progress_until, until *complete, set perhaps by another thread. polled: the caller has just polled in vain. */
-void mr_progress_wait(const volatile bool *complete, bool polled);
-void mr_progress_init(void); /* nothing is registered */
+struct mr_request;
+
+/* As mr_progress_until, until complete, perhaps by another thread. polled: the caller has just polled in vain. */
+void mr_progress_wait(struct mr_request *req, bool polled);
+extern struct mr_request *mr_progress_awaited; /* by mr_progress_wait; valid without threads only; NULL: none */
+void mr_progress_init(void);                   /* nothing is registered */
 
 #endif

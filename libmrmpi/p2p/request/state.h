@@ -26,7 +26,7 @@ struct mr_pt2pt {
     size_t window;         /* of credits for eager messages, for each peer */
     struct mr_vc *holding; /* channels with sends waiting for room (flow.c) */
     unsigned num_taken;    /* messages that receives took out of a ring, and tries (recv.c) */
-    bool peer_lost;        /* some peer is lost, or parts: receives ask whether it is theirs */
+    struct mr_vc *ended;   /* the last peer that is lost, or parts: receives ask whether it is theirs; NULL: none */
     unsigned num_lost;     /* number of lost peers */
     uint8_t *scratch;      /* one piece of data on its way from or to a buffer with holes */
     struct mr_burst burst;
@@ -106,7 +106,7 @@ static inline enum mr_err mr_wait_here(struct mr_request *req)
 
     while (!req->complete)
         if (!polled || !mr_progress()) {
-            mr_progress_wait(&req->complete, polled);
+            mr_progress_wait(req, polled);
             break;
         }
     return req->status.error;
