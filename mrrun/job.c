@@ -175,6 +175,27 @@ void job_on_connected(struct job *job, int rank)
  */
 enum { UNHEARD_MS = 2000, WRAPPER_MS = 1000 };
 
+/* With --recover, once all have met: a rank that dies ends no job. */
+static bool goes_on(const struct job *job)
+{
+    return job->opts->recover && job->met && job->phase == JOB_RUNNING && !job->failed;
+}
+
+/* The job goes on without this rank. The others were told of its end. */
+static void leave_behind(struct job *job, int rank, enum verdict v, int wait_status)
+{
+    int status = verdict_exit_status(wait_status);
+    char name[160], what[80];
+
+    describe_rank(job, rank, name, sizeof(name));
+    verdict_describe(v, wait_status, what, sizeof(what));
+    job_say(job, "%s %s%s", name, what, job->running ? "; the job goes on without this rank (--recover)" : "");
+    if (!job->lost_status)
+        job->lost_status = status ? status : 1;
+    if (!job->running && job->ended_well < 0)
+        job->status = job->lost_status;
+}
+
 /* Is the end of a rank that may have been the cause not judged yet? */
 static bool cause_is_open(const struct job *job)
 {
@@ -211,6 +232,24 @@ static void word_end(struct job *job, int rank, enum verdict v, int wait_status)
     s->set = true;
 }
 
+static void await_last_words(struct job *job, int rank)
+{
+    job->unheard = rank;
+    job->unheard_until_ms = job_now_ms() + UNHEARD_MS;
+    if (job->suspect.set && job->suspect.tell_at_ms < job->unheard_until_ms)
+        job->suspect.tell_at_ms = job->unheard_until_ms;
+}
+
+/* This rank's end is judged; others may have ended in the same way. */
+static void await_next_unheard(struct job *job, int rank)
+{
+    job->ranks[rank].unheard = false;
+    job->unheard = -1;
+    for (int r = 0; r < job->place.ranks && job->unheard < 0; r++)
+        if (job->ranks[r].unheard && !job->ranks[r].finalized)
+            await_last_words(job, r);
+}
+
 /* Something has become known, or time has passed. */
 static void settle(struct job *job)
 {
@@ -220,6 +259,9 @@ static void settle(struct job *job)
     if (job->failed) {
         s->set = false;
         job->unheard = -1;
+    } else if (job->unheard >= 0 && now >= job->unheard_until_ms && goes_on(job)) {
+        leave_behind(job, job->unheard, VERDICT_NO_FINALIZE, 0);
+        await_next_unheard(job, job->unheard);
     } else if (job->unheard >= 0 && now >= job->unheard_until_ms) {
         word_end(job, job->unheard, VERDICT_NO_FINALIZE, 0);
         tell_suspect(job);
@@ -392,14 +434,6 @@ static void accuse(struct job *job, int rank, enum verdict v, int wait_status)
     }
 }
 
-static void await_last_words(struct job *job, int rank)
-{
-    job->unheard = rank;
-    job->unheard_until_ms = job_now_ms() + UNHEARD_MS;
-    if (job->suspect.set && job->suspect.tell_at_ms < job->unheard_until_ms)
-        job->suspect.tell_at_ms = job->unheard_until_ms;
-}
-
 static void end_well(struct job *job, int rank)
 {
     if (job->ended_well < 0 || job->ranks[rank].starts < job->ranks[job->ended_well].starts)
@@ -428,6 +462,8 @@ void job_on_exit(struct job *job, int rank, int wait_status)
         job->ended_ms = job_now_ms();
     if (job->opts->verbose)
         job_say(job, "%s %s", name, what);
+    if (goes_on(job))
+        server_tell_end(rank);
     if (v == VERDICT_FINE || job->phase != JOB_RUNNING) {
         count_status(job, wait_status);
         end_well(job, rank);
@@ -435,6 +471,8 @@ void job_on_exit(struct job *job, int rank, int wait_status)
         r->unheard = true;
         if (job->unheard < 0 && (!job->suspect.set || r->ending != ENDING_NOT))
             await_last_words(job, rank);
+    } else if (goes_on(job)) {
+        leave_behind(job, rank, v, wait_status);
     } else if (!job->failed) {
         accuse(job, rank, v, wait_status);
     }
@@ -446,11 +484,8 @@ static void clear_unheard(struct job *job, int rank)
 {
     if (job->unheard != rank)
         return;
-    job->unheard = -1;
     end_well(job, rank);
-    for (int r = 0; r < job->place.ranks && job->unheard < 0; r++)
-        if (job->ranks[r].unheard && !job->ranks[r].finalized)
-            await_last_words(job, r);
+    await_next_unheard(job, rank);
     settle(job);
 }
 

@@ -84,6 +84,8 @@ struct job {
     int running;
     int ended_well; /* of the ranks that ended well, the rank with the fewest starts of MPI, or -1 */
     int most_starts;
+    bool met;        /* all ranks have started MPI: from then on --recover holds */
+    int lost_status; /* of the first rank that the job went on without; 0: none */
 
     enum job_phase phase;
     uint64_t kill_at_ms, timeout_at_ms; /* CLOCK_MONOTONIC; 0: never */

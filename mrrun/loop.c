@@ -123,6 +123,8 @@ static void drain_server(struct job *job)
             job_on_connected(job, event.rank);
         else if (event.kind == SERVER_FINALIZED)
             job_on_finalized(job, event.rank);
+        else if (event.kind == SERVER_MET)
+            job->met = true;
         else
             take_abort(job, &event);
         free(event.ending);

@@ -82,6 +82,8 @@ static const struct option_row table[] = {
      "with status 124 (default: MPIEXEC_TIMEOUT, or never)"},
     {"--grace", "S", take_count, OF_JOB(grace_s), 0, INT_MAX / 1000,
      "seconds between asking ranks to end and killing them", "(default: 5)"},
+    {"--recover", NULL, take_flag, OF_JOB(recover), 0, 0, "go on when ranks die: the others are told",
+     "for programs that call MPIX_Comm_shrink and the like"},
     {"--stats", "[=json[:FILE]]", take_stats, JOB, 0, 0, 0, "figures at the end: ranks print their counters",
      "and mrrun those of their rails as a table; json: all of it in one\n"
      "document, to FILE or standard error"},

@@ -50,6 +50,7 @@ struct mrrun_options {
     const char *trace;                     /* file for the timeline of rails; NULL: none */
     const char *stdin_ranks;               /* all, none or a list; NULL: rank 0 */
     const char *out_pattern, *err_pattern; /* files for ranks' output; NULL: mrrun's own */
+    bool recover;                          /* the job goes on without ranks that die */
     bool stats, check, label, verbose, explain, rails, agent, help, version;
     struct words config; /* the words of the file of command lines */
 };

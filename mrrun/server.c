@@ -109,15 +109,22 @@ static pmix_status_t on_fence(const pmix_proc_t procs[], size_t nprocs, const pm
     return PMIX_SUCCESS;
 }
 
+/* A rank whose job recovers publishes a key of this beginning behind its first fence (libmrmpi/api/init/init.c). */
+#define KEY_MET "mrmpi.met"
+
 /* Directives, such as a lifetime, have names of libpmix's own: published values stay as long as the job. */
 static pmix_status_t on_publish(const pmix_proc_t *proc, const pmix_info_t info[], size_t ninfo, pmix_op_cbfunc_t done,
                                 void *cbdata)
 {
+    struct server_event met = {.kind = SERVER_MET, .rank = proc->rank};
     pmix_status_t rc = PMIX_SUCCESS;
 
-    for (size_t i = 0; i < ninfo && rc == PMIX_SUCCESS; i++)
+    for (size_t i = 0; i < ninfo && rc == PMIX_SUCCESS; i++) {
         if (!PMIX_CHECK_RESERVED_KEY(info[i].key))
             rc = published_add(proc, info[i].key, &info[i].value);
+        if (!strncmp(info[i].key, KEY_MET, sizeof(KEY_MET) - 1))
+            post_event(&met);
+    }
     done(rc, cbdata);
     return PMIX_SUCCESS;
 }
@@ -519,4 +526,21 @@ void server_watch_process(int rank, pid_t pid)
 void server_forget_process(int rank)
 {
     server.pid[rank] = 0;
+}
+
+static void told(pmix_status_t status, void *cbdata)
+{
+    free(cbdata);
+}
+
+/* libpmix keeps the event for ranks that register for such events later, and may read the source until told(). */
+void server_tell_end(int rank)
+{
+    pmix_proc_t *source = malloc(sizeof(*source));
+
+    if (!source)
+        abort();
+    PMIX_LOAD_PROCID(source, server.nspace, (pmix_rank_t)rank);
+    if (PMIx_Notify_event(PMIX_ERR_PROC_ABORTED, source, PMIX_RANGE_NAMESPACE, NULL, 0, told, source) != PMIX_SUCCESS)
+        free(source);
 }

@@ -18,7 +18,8 @@
 #include "mrrun/processes.h"
 #include "mrrun/placement.h"
 
-enum server_event_kind { SERVER_CONNECTED, SERVER_FINALIZED, SERVER_ABORT };
+/* MET: this rank has seen that all ranks have published their addresses in MPI_Init. */
+enum server_event_kind { SERVER_CONNECTED, SERVER_FINALIZED, SERVER_ABORT, SERVER_MET };
 
 struct server_event {
     enum server_event_kind kind;
@@ -49,5 +50,7 @@ int server_add_rank(int rank, const char *host, char ***env);
 /* The rank's process, until reaped. */
 void server_watch_process(int rank, pid_t pid);
 void server_forget_process(int rank);
+/* Tells all other ranks that this rank's process has ended (a PMIx event). Waits for nothing. */
+void server_tell_end(int rank);
 
 #endif

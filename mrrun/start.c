@@ -112,6 +112,8 @@ char **job_make_environment(const struct job *job, int part)
         err = ask_for_records(job, &env);
     if (!err && job->scratch.path[0])
         err = environment_set(&env, "MRMPI_INQUIRY", job->scratch.path);
+    if (!err && job->opts->recover)
+        err = environment_set(&env, "MRMPI_RECOVER", "1");
     if (!err)
         err = suppress_leaks_of_libpmix(job, &env);
     /* A simulated host has a core for each rank: this machine's have nothing to do with it. */

@@ -68,6 +68,7 @@ struct mr_config {
     char *record;      /* file for the figures and the timeline of this rank (base/record.h); %r: its rank; "": none */
     int record_events; /* events kept in the record */
     char *inquiry;     /* directory of the launcher's inquiries (api/inquiry.h); "": none */
+    int recover;       /* the launcher tells of ranks that die, and the others go on */
     _Atomic int leaks; /* report objects that were not freed, at finalize */
     _Atomic int check; /* report their numbers in one line */
 };

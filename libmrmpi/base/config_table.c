@@ -252,6 +252,8 @@ const struct mr_config_row mr_config_rows[] = {
     {"MRMPI_INQUIRY", NULL, FIELD(inquiry), STRING, "", 0, 0, "",
      "directory in which a rank that waits tells mrrun, which sets this, what it waits for; empty: it does not",
      MR_TOPIC_JOB, AT_INIT},
+    {"MRMPI_RECOVER", NULL, FIELD(recover), BOOL, "no", 0, 1, "",
+     "ranks that die do not end the job: mrrun --recover, which sets this, tells the others", MR_TOPIC_JOB, AT_INIT},
     {"MRMPI_LEAKS", NULL, FIELD(leaks), BOOL, "no", 0, 1, "", "tell at MPI_Finalize what was not freed", MR_TOPIC_JOB,
      ANYTIME},
     {"MRMPI_CHECK", NULL, FIELD(check), BOOL, "no", 0, 1, "",

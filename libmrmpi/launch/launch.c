@@ -165,6 +165,7 @@ int mr_launch_finalize(void)
     if (self.backend) {
         err = self.backend->finalize();
         self.backend = NULL;
+        mr_launch_forget_ends();
         give_reserve();
         clear_world();
     }

@@ -61,6 +61,14 @@ int mr_launch_get(int rank, const char *key, void *buf, size_t cap, size_t *len)
  */
 int mr_launch_failed(void);
 
+/*
+ * Ends of other processes of the job, told by a launcher that goes on without them (mrrun --recover). *mr_launch_ends()
+ * is not NULL while there are some to take. mr_launch_next_end: a world rank, or -1: none. By the program's threads,
+ * one at a time.
+ */
+void *const *mr_launch_ends(void);
+int mr_launch_next_end(void);
+
 /* A sentence about the last failure of this thread: the launcher, the fault and the remedy, or the error's name. */
 const char *mr_launch_why(int err);
 

@@ -8,7 +8,9 @@
  * An answer may take MRMPI_LAUNCHER_TIMEOUT_S. A fence may wait for late ranks as long as these need; meanwhile the
  * client asks the server for a key that nobody publishes, and the server must answer within that time.
  */
+#include <dirent.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,11 +70,47 @@ static int errno_of(pmix_status_t rc)
     }
 }
 
+/*
+ * On a simulated host a poll in vain returns when something happens there, or when a signal is handled: simfab handles
+ * SIGURG, by doing nothing. Without a handler the signal is ignored.
+ */
+static void wake_pollers(void)
+{
+    pid_t me_too = gettid(), tid;
+    struct sigaction act;
+    struct dirent *e;
+    DIR *d;
+
+    if (sigaction(SIGURG, NULL, &act) || act.sa_handler == SIG_DFL || act.sa_handler == SIG_IGN)
+        return;
+    d = opendir("/proc/self/task");
+    while (d && (e = readdir(d)))
+        if ((tid = atoi(e->d_name)) > 0 && tid != me_too)
+            tgkill(getpid(), tid, SIGURG);
+    if (d)
+        closedir(d);
+}
+
+static void note_end(const pmix_proc_t *source)
+{
+    if (!PMIX_CHECK_NSPACE(source->nspace, me.nspace) || source->rank == me.rank || !known ||
+        source->rank >= (pmix_rank_t)known->size)
+        return;
+    mr_launch_note_end((int)source->rank);
+    wake_pollers();
+}
+
 static void on_event(size_t ref, pmix_status_t status, const pmix_proc_t *source, pmix_info_t info[], size_t ninfo,
                      pmix_info_t *results, size_t nresults, pmix_event_notification_cbfunc_fn_t done, void *cbdata)
 {
     int expected = 0;
 
+    if (mr_config.recover && status == PMIX_ERR_PROC_ABORTED) {
+        note_end(source);
+        if (done)
+            done(PMIX_EVENT_ACTION_COMPLETE, NULL, 0, NULL, NULL, cbdata);
+        return;
+    }
     atomic_compare_exchange_strong(&job_failure, &expected,
                                    status == PMIX_ERR_LOST_CONNECTION ? -ECONNRESET : -ECONNABORTED);
     if (status == PMIX_ERR_LOST_CONNECTION)
