@@ -2,7 +2,7 @@
 # libmrmpi.so is the library proper; libmpi.so.12 is the thin shell with the MPICH ABI on top of it.
 
 LIBRARIES += libmrmpi.so
-LIBMRMPI_ROOMS := $(addprefix libmrmpi/,api/init io rma rma/winlock rma/winmem coll/comm coll coll/schedule coll/node core p2p/derived p2p p2p/rndv p2p/request p2p/progress p2p/choice p2p/match core/pieces net net/bulk net/zcopy net/stripe conn net/view conn/peer conn/cm conn/route conn/reliable channel verbs/link verbs/memory verbs launch conn/fabric base)
+LIBMRMPI_ROOMS := $(addprefix libmrmpi/,api/init io rma rma/winlock rma/winmem coll/comm coll coll/schedule coll/node core p2p/derived p2p p2p/fault p2p/rndv p2p/request p2p/progress p2p/choice p2p/match core/pieces net net/bulk net/zcopy net/stripe conn net/view conn/peer conn/cm conn/route conn/reliable channel verbs/link verbs/memory verbs launch conn/fabric base)
 libmrmpi.so_SRCS := $(sort $(wildcard $(LIBMRMPI_ROOMS:%=%/*.c)))
 libmrmpi.so_PKGS := libibverbs pmix hwloc
 # Exports are the map's business (mr_* for the ABI shells), so visibility must not hide them before the map is read.

@@ -25,7 +25,7 @@ ABI_BASICS(X)
 #undef X
 #undef Y
 
-const int abi_error_of[MR_ERR_PROC_FAILED + 1] = {
+const int abi_error_of[MR_ERR_LAST + 1] = {
 #define E(name) [MR_ERR_##name] = MPI_ERR_##name
     E(BUFFER),
     E(COUNT),
@@ -84,6 +84,8 @@ const int abi_error_of[MR_ERR_PROC_FAILED + 1] = {
     E(READ_ONLY),
     E(UNSUPPORTED_DATAREP),
     [MR_ERR_PROC_FAILED] = MPIX_ERR_PROC_FAILED,
+    [MR_ERR_PROC_FAILED_PENDING] = MPIX_ERR_PROC_FAILED_PENDING,
+    [MR_ERR_REVOKED] = MPIX_ERR_REVOKED,
 #undef E
 };
 

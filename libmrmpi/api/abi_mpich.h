@@ -137,7 +137,7 @@ static inline bool abi_status_cancelled(const MPI_Status *st)
 
 /* ---- errors ---- */
 
-extern const int abi_error_of[MR_ERR_PROC_FAILED + 1];
+extern const int abi_error_of[MR_ERR_LAST + 1];
 enum { ABI_USER_CLASS = 0x40000000 }; /* classes and codes that programs add are numbered from here */
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Features missing in this version: dynamic processes, and continuation after a failure. The functions exist, so that
- * programs with calls to them link and run; each gives MPI_ERR_UNSUPPORTED_OPERATION to the error handler of its
- * communicator, or of the world, and leaves null handles and zeros in its results.
+ * Features missing in this version: dynamic processes. The functions exist, so that programs with calls to them link
+ * and run; each gives MPI_ERR_UNSUPPORTED_OPERATION to the error handler of its communicator, or of the world, and
+ * leaves null handles and zeros in its results.
  */
 #include "libmrmpi/api/api.h"
 
@@ -36,7 +36,6 @@ static enum mr_err absent(void)
     }
 #define ABSENT_WORLD(name, args, ...) MPI_FN(int, name, args) BODY_WORLD(__VA_ARGS__)
 #define ABSENT_COMM(name, args, ...)  MPI_FN(int, name, args) BODY_COMM(__VA_ARGS__)
-#define XABSENT_COMM(name, args, ...) MPIX_FN(int, name, args) BODY_COMM(__VA_ARGS__)
 
 /* ---- Dynamic processes (chapter 11) ---- */
 
@@ -58,11 +57,3 @@ ABSENT_WORLD(Lookup_name, (const char *service_name, MPI_Info info, char *port_n
 ABSENT_WORLD(Open_port, (MPI_Info info, char *port_name), NO_TEXT(port_name))
 ABSENT_WORLD(Publish_name, (const char *service_name, MPI_Info info, const char *port_name))
 ABSENT_WORLD(Unpublish_name, (const char *service_name, MPI_Info info, const char *port_name))
-
-/* ---- Going on after a failure ---- */
-
-XABSENT_COMM(Comm_agree, (MPI_Comm comm, int *flag), NONE(flag, 0))
-XABSENT_COMM(Comm_failure_ack, (MPI_Comm comm))
-XABSENT_COMM(Comm_failure_get_acked, (MPI_Comm comm, MPI_Group *failedgrp), NONE(failedgrp, MPI_GROUP_NULL))
-XABSENT_COMM(Comm_revoke, (MPI_Comm comm))
-XABSENT_COMM(Comm_shrink, (MPI_Comm comm, MPI_Comm *newcomm), NONE(newcomm, MPI_COMM_NULL))

@@ -340,7 +340,7 @@ MPI_FN(int, Comm_remote_group, (MPI_Comm comm, MPI_Group *group))
     CHECK(api_comm(comm, &c));
     CHECK(api_inter(c));
     NOT_NULL(group);
-    err = api_new_group(mr_group_get(c->peers), group);
+    err = api_new_group(mr_group_get(mr_comm_peers(c)), group);
     API_LEAVE(c);
 }
 

@@ -68,7 +68,7 @@ static const struct {
 
 static bool core_class(int class, enum mr_err *e)
 {
-    for (int i = 0; i <= MR_ERR_PROC_FAILED; i++) {
+    for (int i = 0; i <= MR_ERR_LAST; i++) {
         *e = (enum mr_err)i;
         if (abi_error_of[i] == class)
             return true;

@@ -68,7 +68,7 @@ static void put_comm(FILE *f, const struct mr_comm *c)
     put_ranks(f, c->group);
     if (mr_comm_is_inter(c)) {
         fputc(',', f);
-        put_ranks(f, c->peers);
+        put_ranks(f, mr_comm_peers(c));
     }
     fputc('\n', f);
 }

@@ -4,12 +4,31 @@
 #include "libmrmpi/api/request.h"
 #include "libmrmpi/p2p/p2p.h"
 
+static bool done_or_pending(void *arg)
+{
+    struct mr_request *l = arg;
+    if (!l->complete && !mr_recv_is_pending(l) && mr_never_ends(l))
+        mr_end_unheard(l);
+    return l->complete || mr_recv_is_pending(l);
+}
+
+/* Afterwards the request is complete, or a receive that a failure has stopped for now. */
 static void wait_for_live(struct mr_request *l)
 {
     if (unlikely(l->kind == MR_REQ_GENERALIZED))
         api_grequest_wait(l);
+    else if (!l->complete && mr_config.recover)
+        mr_progress_until(done_or_pending, l);
     else if (!l->complete)
         mr_wait(l);
+}
+
+/* Such a receive stays as it is: the program acknowledges the failure, and waits again, or cancels. */
+static enum mr_err still_pending(MPI_Status *status)
+{
+    api_status_empty(status);
+    return mr_fail(MR_ERR_PROC_FAILED_PENDING, "a process has failed that may be the sender of a message from any "
+                                               "source (see MPIX_Comm_ack_failed)");
 }
 
 static void free_handle(MPI_Request h)
@@ -20,10 +39,12 @@ static void free_handle(MPI_Request h)
         api_done_drop(h);
 }
 
-/* The request is complete: its status goes to the user, and it becomes inactive or is freed. */
+/* The request is complete, or pending: its status goes to the user, and it becomes inactive or is freed. */
 static enum mr_err finish_request(MPI_Request *h, struct mr_request *r, MPI_Status *status)
 {
     enum mr_err err;
+    if (unlikely(mr_config.recover) && mr_recv_is_pending(api_live(r)))
+        return still_pending(status);
     if (unlikely(api_is_persistent(r))) {
         struct mr_request *l = r->on_complete_arg;
         if (r->kind == MR_REQ_PERSISTENT_COLL)
@@ -125,7 +146,7 @@ MPI_FN(int, Test, (MPI_Request * request, int *flag, MPI_Status *status))
     struct mr_request *l = api_live(r);
     if (!l)
         api_status_empty(status);
-    else if (api_is_complete(l) || mr_test(l))
+    else if (api_is_complete(l) || mr_test(l) || mr_recv_is_pending(l))
         err = finish_request(request, r, status);
     else
         *flag = 0;
@@ -379,7 +400,7 @@ static enum mr_err take_some(struct many *m, int *outcount, int *indices, MPI_St
         }
         struct mr_request *r = m->handles[i] == MPI_REQUEST_NULL ? NULL : api_find_request(m->handles[i]);
         struct mr_request *l = r ? api_live(r) : NULL;
-        if (!l || !l->complete)
+        if (!l || !(l->complete || mr_recv_is_pending(l)))
             continue;
         failed |= finish_one(i, m->handles, nth(statuses, n), c);
         indices[n++] = i;

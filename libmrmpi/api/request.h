@@ -8,6 +8,7 @@
 #define MRMPI_API_REQUEST_H
 
 #include "libmrmpi/api/grequest.h"
+#include "libmrmpi/p2p/p2p.h"
 
 static inline bool api_is_persistent(const struct mr_request *r)
 {
@@ -23,7 +24,8 @@ static inline struct mr_request *api_live(struct mr_request *r)
 /* Is the request under way complete? */
 static inline bool api_is_complete(struct mr_request *l)
 {
-    return l->complete || (unlikely(l->kind == MR_REQ_GENERALIZED) && api_grequest_poll(l));
+    return l->complete || (unlikely(l->kind == MR_REQ_GENERALIZED) && api_grequest_poll(l)) ||
+           (unlikely(mr_config.recover) && mr_recv_is_pending(l));
 }
 
 /* api_new_request for a request that has just been made, inline: every nonblocking message passes here. */

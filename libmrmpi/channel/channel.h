@@ -152,6 +152,14 @@ void mr_vc_quiet(void);
 
 extern MR_OWN struct mr_vc **mr_vcs;      /* by world rank; NULL: not made yet. For mr_vc_get_peer only */
 struct mr_vc *mr_vc_make(int world_rank); /* if not made yet; never NULL */
+/*
+ * One more world rank, behind all of them: a peer that has always been lost. Every send there fails, with -EIDRM,
+ * and nothing comes from there.
+ */
+static inline int mr_vc_nowhere(int world_size)
+{
+    return world_size;
+}
 static inline struct mr_vc *mr_vc_known_peer(int world_rank) /* NULL: not made yet */
 {
     return mr_vcs[world_rank];
@@ -317,6 +325,9 @@ static inline bool mr_shm_reaches(const struct mr_vc *vc)
  */
 const void *mr_shm_peek(struct mr_vc *vc, int rank, int tag, uint32_t ctx, struct mr_hdr *hdr);
 void mr_shm_taken(struct mr_vc *vc); /* the message has been delivered */
+
+/* Its process has ended: the packets that it has written are delivered, and the peer is lost. Not from a poll. */
+void mr_shm_lose(struct mr_vc *vc);
 
 /* Our claims, or the peer's, for messages to us, or to the peer, moved by both. */
 struct mr_claims *mr_shm_claims(struct mr_vc *vc, bool ours);

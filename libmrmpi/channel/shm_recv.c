@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Channel shm: packets taken out of the rings. */
+#include <errno.h>
+#include <stdlib.h>
+
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/channel/shm_peer.h"
 
@@ -140,4 +143,40 @@ bool mr_shm_is_busy(void)
         if (mr_ring_ready(&mr_shm.peers[mr_shm.senders[i]].reader))
             return true;
     return false;
+}
+
+static void drop_waiting(struct mr_shm_peer *p)
+{
+    while (p->first) {
+        struct mr_shm_waiting *w = p->first;
+
+        p->first = w->next;
+        free(w);
+        p->num_waiting--;
+        mr_shm.num_waiting--;
+        mr_channel_waiting--;
+    }
+    p->last = &p->first;
+}
+
+/* Its chunks of our pool: it frees none any more. */
+static void reclaim_chunks(const struct mr_shm_peer *p)
+{
+    for (uint32_t i = 0; i < mr_shm.segment.header->pool.num_chunks; i++)
+        if (mr_shm.users[i].to == &p->writer)
+            mr_shm.users[i].to = NULL;
+}
+
+void mr_shm_lose(struct mr_vc *vc)
+{
+    struct mr_shm_peer *p = mr_shm_peer_of(vc);
+
+    while (!p->broken && poll_sender(p->local))
+        ;
+    p->broken = true;
+    vc->fast_below = 0;
+    read_senders();
+    drop_waiting(p);
+    reclaim_chunks(p);
+    mr_vc_failed(mr_vc_world_rank(vc), -EOWNERDEAD);
 }

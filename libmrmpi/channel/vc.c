@@ -25,6 +25,7 @@ struct poller {
 static struct {
     const struct mr_launch *launch;
     size_t vc_size;
+    struct mr_vc *nowhere;                      /* mr_vc_nowhere */
     struct mr_vc *none;                         /* used if there is no memory for one: every send on it fails */
     const struct mr_channel_ops *far, *open[3]; /* open: cheapest first */
     unsigned num_open, num_pollers;
@@ -37,7 +38,7 @@ struct mr_vc_upcalls mr_vc_up;
 
 /* ---- peers ------------------------------------------------------------------------------------------------------- */
 
-struct mr_vc **mr_vcs; /* [launch->size] */
+struct mr_vc **mr_vcs; /* [launch->size], and one that leads nowhere */
 
 struct mr_vc *mr_vc_make(int world_rank)
 {
@@ -209,10 +210,14 @@ int mr_vc_init(const struct mr_launch *launch, const struct mr_vc_upcalls *up, c
     all.far = far;
     all.vc_size = up->vc_size > sizeof(struct mr_vc) ? up->vc_size : sizeof(struct mr_vc);
     mr_vc_up = *up;
-    mr_vcs = calloc((size_t)launch->size, sizeof *mr_vcs);
+    mr_vcs = calloc((size_t)launch->size + 1, sizeof *mr_vcs);
     all.none = calloc(1, all.vc_size);
-    err = mr_vcs && all.none ? 0 : -ENOMEM;
+    all.nowhere = calloc(1, all.vc_size);
+    err = mr_vcs && all.none && all.nowhere ? 0 : -ENOMEM;
     if (!err) {
+        all.nowhere->rank = -1;
+        all.nowhere->error = -EIDRM;
+        mr_vcs[launch->size] = all.nowhere;
         all.none->rank = -1;
         all.none->error = -ENOMEM;
         err = open_channel(&mr_channel_self);
@@ -238,6 +243,7 @@ void mr_vc_finalize(void)
         free(mr_vcs[r]);
     }
     free(all.none);
+    free(all.nowhere);
     free(mr_vcs);
     mr_vcs = NULL;
     memset(&all, 0, sizeof all);

@@ -64,6 +64,7 @@ static struct mr_node *make_area(struct mr_comm *c)
         mr_node_created(site);
     if (all) {
         mr_node_agreed(n, all);
+        n->whole = c;
         return n;
     }
     if (c->rank == 0)

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct mr_comm *mr_comm_world, *mr_comm_self;
+struct mr_comm *mr_comm_world, *mr_comm_self, *mr_comms;
 struct mr_core_upcalls mr_core_up;
 
 /* ---- objects ---- */
@@ -29,6 +29,12 @@ enum mr_err mr_comm_make(uint32_t id, struct mr_group *group, const struct mr_co
     c->size = c->num_peers = group->size;
     c->rank = group->rank;
     c->errhandler = mr_errhandler_get(parent ? parent->errhandler : &mr_errhandler_fatal);
+    c->next_live = mr_comms;
+    if (mr_comms)
+        mr_comms->prev_live = c;
+    mr_comms = c;
+    if (mr_core_up.comm_made)
+        mr_core_up.comm_made(c);
     return MR_SUCCESS;
 }
 
@@ -42,8 +48,16 @@ void mr_comm_put(struct mr_comm *c)
 {
     if (--c->refs > 0)
         return;
-    if (!c->passing && !c->part)
+    if (c->next_live)
+        c->next_live->prev_live = c->prev_live;
+    *(c->prev_live ? &c->prev_live->next_live : &mr_comms) = c->next_live;
+    /* Messages of operations that others gave up may still come, and must not meet those of another communicator. */
+    if (!c->passing && !c->part && !c->fault)
         mr_context_release(c->context);
+    if (c->peers_before) {
+        mr_group_put(c->peers);
+        c->peers = c->peers_before;
+    }
     if (c->local) {
         mr_comm_put(c->local);
         mr_group_put(c->peers);
@@ -96,6 +110,8 @@ enum mr_err mr_inter_make(const uint32_t *ids, struct mr_group *group, struct mr
         (*out)->local = local;
         (*out)->peers = remote;
         (*out)->num_peers = remote->size;
+        if (mr_core_up.comm_made)
+            mr_core_up.comm_made(*out);
         return MR_SUCCESS;
     }
     if (!err)
@@ -111,8 +127,9 @@ enum mr_err mr_inter_make(const uint32_t *ids, struct mr_group *group, struct mr
 /* A duplicate has the original's topology; attributes belong to api/, and hints are not inherited. */
 enum mr_err mr_comm_make_dup(struct mr_comm *c, const uint32_t *ids, struct mr_comm **out)
 {
-    enum mr_err err = mr_comm_is_inter(c) ? mr_inter_make(ids, mr_group_get(c->group), mr_group_get(c->peers), c, out)
-                                          : mr_comm_make(ids[0], mr_group_get(c->group), c, out);
+    enum mr_err err = mr_comm_is_inter(c)
+                          ? mr_inter_make(ids, mr_group_get(c->group), mr_group_get(mr_comm_peers(c)), c, out)
+                          : mr_comm_make(ids[0], mr_group_get(c->group), c, out);
     if (!err && c->topology)
         (*out)->topology = mr_topology_get(c->topology);
     return err;
@@ -131,7 +148,7 @@ enum mr_compare mr_comm_compare(const struct mr_comm *a, const struct mr_comm *b
         return MR_UNEQUAL;
     enum mr_compare cmp = mr_group_compare(a->group, b->group);
     if (mr_comm_is_inter(a))
-        cmp = looser(cmp, mr_group_compare(a->peers, b->peers));
+        cmp = looser(cmp, mr_group_compare(mr_comm_peers(a), mr_comm_peers(b)));
     return cmp == MR_IDENT ? MR_CONGRUENT : cmp;
 }
 

@@ -29,6 +29,6 @@ void mr_context_take(uint32_t id)
 
 void mr_context_release(uint32_t id)
 {
-    if (id != MR_CONTEXT_NONE)
+    if (id != MR_CONTEXT_NONE && id < MR_CONTEXT_ONCE)
         mask[id / 2 / 64] |= 1ull << (id / 2 % 64);
 }

@@ -102,6 +102,9 @@ enum mr_err {
     MR_ERR_READ_ONLY,
     MR_ERR_UNSUPPORTED_DATAREP,
     MR_ERR_PROC_FAILED,
+    MR_ERR_PROC_FAILED_PENDING,
+    MR_ERR_REVOKED,
+    MR_ERR_LAST = MR_ERR_REVOKED
 };
 
 /* Text for the error that this thread is about to return: function, argument, value, host, rail. Bounded, never fails.
@@ -195,13 +198,17 @@ struct mr_comm {
     /* intercommunicators: its local group as an intracommunicator of its own; NULL: no intercommunicator */
     struct mr_comm *local;
     struct mr_errhandler *errhandler;
-    uint32_t coll_seq;            /* counts collectives: their tag */
-    bool passing;                 /* lives while another is made only: mr_comm_passing */
-    int passing_tag;              /* of all its messages */
-    bool part;                    /* some ranks of another communicator, with its context: mr_comm_part, */
-    const struct mr_comm *whole;  /* the other communicator */
-    unsigned losses;              /* of processes when its members were last checked (mr_comm_lacks), */
-    bool lacks;                   /* and a lost process was a member */
+    uint32_t coll_seq;             /* counts collectives: their tag */
+    bool passing;                  /* lives while another is made only: mr_comm_passing */
+    int passing_tag;               /* of all its messages */
+    bool part;                     /* some ranks of another communicator, with its context: mr_comm_part, */
+    const struct mr_comm *whole;   /* the other communicator */
+    unsigned losses;               /* of processes when its members were last checked (mr_comm_fault), */
+    unsigned num_failed;           /* members among them, */
+    unsigned num_acked;            /* those whose failure the program has acknowledged, */
+    enum mr_err fault;             /* and the error of collective operations because of that */
+    struct mr_group *peers_before; /* revoked: its peers, in place of whom nobody is there now; else NULL */
+    struct mr_comm *next_live, *prev_live;
     bool of_window;               /* its messages carry data of a window */
     struct mr_place *place;       /* coll/place.h, NULL until the first use */
     struct mr_node *node;         /* coll/node/area.h, NULL: none */
@@ -226,11 +233,19 @@ static inline int mr_comm_world_rank(const struct mr_comm *c, int rank)
     return c->peers->world[rank];
 }
 
+/* The group that messages name, whether revoked or not. */
+static inline struct mr_group *mr_comm_peers(const struct mr_comm *c)
+{
+    return unlikely(c->peers_before != NULL) ? c->peers_before : c->peers;
+}
+
 struct mr_comm *mr_comm_get(struct mr_comm *c);
+extern struct mr_comm *mr_comms; /* all there are: by next_live */
 void mr_comm_put(struct mr_comm *c);
 /* What core/ calls above it. */
 struct mr_core_upcalls {
-    void (*node_end)(struct mr_comm *c); /* gives back c->node and c->grid; set by coll/ before the first of them */
+    void (*node_end)(struct mr_comm *c);  /* gives back c->node and c->grid; set by coll/ before the first of them */
+    void (*comm_made)(struct mr_comm *c); /* NULL: nobody wants to know */
 };
 extern struct mr_core_upcalls mr_core_up;
 
@@ -267,6 +282,12 @@ void mr_comm_finalize(void);
  * its members; coll/comm/agree.c finds such ids.
  */
 enum { MR_CONTEXT_WORDS = 64, MR_CONTEXT_MAX = MR_CONTEXT_WORDS * 64, MR_CONTEXT_NONE = 1 };
+
+/*
+ * Further ids, each used once: communicators made of the living members of others (coll/comm/shrink.c). They need no
+ * mask: members agree on the largest number that one of them has not used.
+ */
+enum { MR_CONTEXT_ONCE = 2 * MR_CONTEXT_MAX, MR_CONTEXT_ONCE_NUM = (MR_COMM_ROW - MR_CONTEXT_ONCE) / 2 };
 
 /* The mask of free ids: bit i of word w stands for 2 * (64 * w + i). */
 const uint64_t *mr_context_ids(void);

@@ -1685,9 +1685,14 @@ MRMPI_FN(int, Register_datarep_c, (const char *datarep, MPI_Datarep_conversion_f
          MPI_Datarep_conversion_function_c *write_conversion_fn, MPI_Datarep_extent_function *dtype_file_extent_fn,
          void *extra_state))
 /* Going on after a failure */
+MRMPIX_FN(int, Comm_ack_failed, (MPI_Comm comm, int num_to_ack, int *num_acked))
 MRMPIX_FN(int, Comm_agree, (MPI_Comm comm, int *flag))
 MRMPIX_FN(int, Comm_failure_ack, (MPI_Comm comm))
 MRMPIX_FN(int, Comm_failure_get_acked, (MPI_Comm comm, MPI_Group *failedgrp))
+MRMPIX_FN(int, Comm_get_failed, (MPI_Comm comm, MPI_Group *failedgrp))
+MRMPIX_FN(int, Comm_iagree, (MPI_Comm comm, int *flag, MPI_Request *request))
+MRMPIX_FN(int, Comm_is_revoked, (MPI_Comm comm, int *flag))
+MRMPIX_FN(int, Comm_ishrink, (MPI_Comm comm, MPI_Comm *newcomm, MPI_Request *request))
 MRMPIX_FN(int, Comm_revoke, (MPI_Comm comm))
 MRMPIX_FN(int, Comm_shrink, (MPI_Comm comm, MPI_Comm *newcomm))
 

@@ -59,6 +59,17 @@ bool mr_net_lingers(void)
     return mr_net.has_lossy_link || mr_stats[MR_STAT_BROKEN];
 }
 
+/* Without packets there is no peer yet, and nothing under way. */
+void mr_net_lose(struct mr_vc *vc)
+{
+    struct mr_peer *p = mr_peers.peer[mr_vc_world_rank(vc)];
+
+    if (p)
+        mr_peer_lost(p, -ECONNRESET);
+    else
+        mr_vc_failed(mr_vc_world_rank(vc), -ECONNRESET);
+}
+
 static bool net_reaches(int rank)
 {
     return mr_peer_is_remote(rank);

@@ -21,6 +21,8 @@ static inline bool mr_net_reaches(const struct mr_vc *vc)
 
 /* After the last message: peers may still need this process to poll. */
 bool mr_net_lingers(void);
+/* Its process has ended: the peer is lost once nothing is under way to or from it. */
+void mr_net_lose(struct mr_vc *vc);
 /* Devices with which memory to be sent or moved is registered at least; at least 1. */
 unsigned mr_net_devices(void);
 /* The memory is registered, with one of them at least, and stays so. */

@@ -75,7 +75,10 @@ void mr_cancel_done(struct mr_vc *vc, const struct mr_hdr *hdr)
         (r->state != MR_RNDV_OFFERED && r->state != MR_RNDV_ACK))
         return;
     r->req->status.cancelled = !r->offer.vain;
-    mr_rndv_finish(r, r->offer.vain ? MR_ERR_PROC_FAILED : MR_SUCCESS);
+    if (r->offer.vain)
+        mr_rndv_finish(r, r->req->comm->fault == MR_ERR_REVOKED ? MR_ERR_REVOKED : MR_ERR_PROC_FAILED);
+    else
+        mr_rndv_finish(r, MR_SUCCESS);
 }
 
 /* ---- receiver ---------------------------------------------------------------------------------------------------- */

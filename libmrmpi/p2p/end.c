@@ -60,6 +60,7 @@ static void say_that_we_part(void)
 
 struct late {
     const struct mr_request *req;
+    const struct meeting *meeting;
     uint64_t until_ns;
 };
 
@@ -77,10 +78,44 @@ static bool has_come(void *arg)
 static void await_peer(struct mr_request *req)
 {
     while (!req->complete) {
-        mr_progress_until(has_come, &(struct late){req, mr_clock_ns() + LATE_NS});
+        mr_progress_until(has_come, &(struct late){.req = req, .until_ns = mr_clock_ns() + LATE_NS});
         if (!req->complete)
             say_that_we_part();
     }
+}
+
+struct meeting {
+    bool met, any;
+};
+
+static void met(const struct mr_agreed *d, void *arg)
+{
+    struct meeting *m = arg;
+
+    m->met = true;
+    m->any = !d->flags;
+}
+
+static bool has_met(void *arg)
+{
+    const struct late *l = arg;
+
+    return l->meeting->met || mr_clock_ns() >= l->until_ns;
+}
+
+/* If ranks may die: an agreement of the others is a meeting, too. A rank that has left counts as dead. */
+static bool meet_the_living(bool any)
+{
+    struct meeting m = {0};
+
+    if (mr_agree(mr_comm_world, MR_CTX_FINALIZE, (struct mr_vote){.flags = !any}, met, &m))
+        return any;
+    while (!m.met) {
+        mr_progress_until(has_met, &(struct late){.meeting = &m, .until_ns = mr_clock_ns() + LATE_NS});
+        if (!m.met)
+            say_that_we_part();
+    }
+    return m.any;
 }
 
 /* Every rank hears, directly or not, of every other: no rank goes on before all have come. True if any said true. */
@@ -88,6 +123,8 @@ static bool meet_all_ranks(bool any)
 {
     int size = mr_comm_world->size, rank = mr_comm_world->rank;
 
+    if (mr_config.recover)
+        return meet_the_living(any);
     for (int step = 1; step < size; step *= 2) {
         int to = (rank + step) % size, from = (rank - step + size) % size;
         uint8_t out = any, in = 0;
@@ -175,6 +212,7 @@ static void end_freed(const struct peers *p)
 
 void mr_pt2pt_end_together(void)
 {
+    mr_revoke_end();
     mr_pt2pt_quiesce();
     struct peers p = peers_wanted();
     if (meet_all_ranks(p.any))

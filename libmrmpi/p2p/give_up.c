@@ -25,30 +25,6 @@ struct mr_request *mr_flush_peer(int world_rank)
     return req;
 }
 
-/* ---- missing members --------------------------------------------------------------------------------------------- */
-
-static bool has_lost(const struct mr_group *g)
-{
-    for (int i = 0; i < g->size; i++) {
-        const struct mr_vc *vc = mr_vc_known_peer(g->world[i]);
-
-        if (vc && mr_vc_lost(vc))
-            return true;
-    }
-    return false;
-}
-
-bool mr_comm_lacks(const struct mr_comm *comm)
-{
-    struct mr_comm *c = (struct mr_comm *)(comm->whole ? comm->whole : comm); /* looks up the communicator's record */
-
-    if (likely(c->losses == mr_pt2pt.num_lost))
-        return c->lacks;
-    c->losses = mr_pt2pt.num_lost;
-    c->lacks = c->lacks || has_lost(c->group) || (c->peers != c->group && has_lost(c->peers));
-    return c->lacks;
-}
-
 bool mr_peer_parts(int world_rank)
 {
     struct mr_vc *vc = mr_pt2pt.ended ? mr_vc_known_peer(world_rank) : NULL;

@@ -21,8 +21,12 @@ void mr_recv_arrived(struct mr_message *m); /* a whole message meets its receive
 void mr_recv_end(struct mr_request *req,
                  enum mr_err err); /* the receive ends: no message has met it, and no written message can */
 void mr_recv_peer_lost(void);      /* receives of messages that never come end with an error */
-/* Of this rank, if it is not here yet: the peer is lost, or parts. blocked: this process sends nothing before. */
-bool mr_recv_never_comes(struct mr_comm *comm, int src, uint32_t ctx, bool blocked);
+/*
+ * Of a message of this rank that is not here yet: an error if the peer is lost, or parts, or the communicator has been
+ * revoked. blocked: this process sends nothing before. waited: a blocking call waits for the message, which may be that
+ * of a failed process.
+ */
+enum mr_err mr_recv_fate(struct mr_comm *comm, int src, uint32_t ctx, bool blocked, bool waited);
 int mr_recv_end_awaited(void); /* the awaited receive ends with an error if its message never comes; 1 if so */
 /* ---- parts.c ---- */
 /*
@@ -41,6 +45,13 @@ int mr_send_progress(void); /* starts held sends for which there is room now; re
 bool mr_cancel_recall(struct mr_request *req); /* asks for an eager message back. False: there is no rank to ask */
 void mr_cancel_asked(struct mr_vc *vc, const struct mr_hdr *hdr); /* CANCEL */
 void mr_cancel_done(struct mr_vc *vc, const struct mr_hdr *hdr);  /* CANCELLED */
+
+/* ---- revoke.c ---- */
+void mr_revoke_packet(const struct mr_hdr *hdr); /* REVOKE */
+void mr_revoke_made(struct mr_comm *c);
+void mr_revoke_lost(int world_rank);
+void mr_revoke_end(void); /* the program sends nothing any more: the world may be used again */
+void mr_revoke_free(void);
 
 /* ---- give_up.c ---- */
 /*

@@ -320,10 +320,47 @@ struct mr_unreceived mr_pt2pt_unreceived(void);
  * is cancelled, to be replaced by a poison. Once for each request.
  */
 void mr_give_up(struct mr_request *req);
-/* A member of the communicator, or of its parent, is lost. */
-bool mr_comm_lacks(const struct mr_comm *c);
 /* The process with this rank in the world has called MPI_Finalize, and all its earlier messages are here. */
 bool mr_peer_parts(int world_rank);
+
+/* ---- failed processes (fault/, revoke.c) ------------------------------------------------------------------------- */
+
+/*
+ * MR_ERR_PROC_FAILED if a member of the communicator, or of its parent, is lost; MR_ERR_REVOKED once it is revoked: the
+ * error of its collective operations.
+ */
+enum mr_err mr_comm_fault(const struct mr_comm *c);
+/* Failed members, in the order of the news here, the acknowledged ones first: world ranks of at most so many; their
+ * number. */
+unsigned mr_comm_failed(const struct mr_comm *c, int *world, unsigned most);
+void mr_comm_ack(struct mr_comm *c, unsigned num); /* the first so many of them */
+bool mr_comm_unacked(const struct mr_comm *c);
+/* A receive from any source without a message, on a communicator with failures that are not acknowledged. */
+bool mr_recv_is_pending(const struct mr_request *r);
+
+void mr_comm_revoke(struct mr_comm *c);
+
+/*
+ * Agreement of the living members, of both groups of an intercommunicator: the bits of their votes, ANDed, and the
+ * largest number. It is the same at all who live, whoever fails meanwhile. agreed is called once, by a poll or before
+ * the return; all its arguments are valid during the call. Several agreements of a communicator are decided in order.
+ */
+struct mr_vote {
+    uint32_t flags, number;
+    uint64_t again; /* 0, or which further agreement about the same this is: of these each has one of its own */
+};
+struct mr_era_value;
+struct mr_agreed {
+    uint32_t flags, number;
+    uint32_t nth;      /* of the agreements of this communicator that are about something new */
+    enum mr_err error; /* PROC_FAILED: of a member whose failure not all have acknowledged */
+    const struct mr_group *group;
+    const struct mr_era_value *value;
+};
+typedef void mr_agreed_fn(const struct mr_agreed *d, void *arg);
+enum mr_err mr_agree(struct mr_comm *c, uint32_t ctx, struct mr_vote vote, mr_agreed_fn *agreed, void *arg);
+/* All agree that this member of the group has failed. */
+bool mr_agreed_failed(const struct mr_agreed *d, int member);
 
 /* ---- upcalls ------------------------------------------------------------------------------------------------------
  */

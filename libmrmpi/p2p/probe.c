@@ -22,13 +22,14 @@ struct probe {
     uint32_t ctx;
     struct mr_status *status;
     struct mr_message *found;
+    enum mr_err error;
 };
 
 static bool seen(void *arg)
 {
     struct probe *p = arg;
 
-    p->found = probe_unexpected(p->src, p->tag, p->ctx, p->status);
+    p->found = unlikely(p->comm->fault == MR_ERR_REVOKED) ? NULL : probe_unexpected(p->src, p->tag, p->ctx, p->status);
     return p->found != NULL;
 }
 
@@ -36,7 +37,7 @@ static bool probed(void *arg)
 {
     struct probe *p = arg;
 
-    return seen(p) || mr_recv_never_comes(p->comm, p->src, p->ctx, true);
+    return seen(p) || (p->error = mr_recv_fate(p->comm, p->src, p->ctx, true, true));
 }
 
 bool mr_iprobe(int src, int tag, struct mr_comm *comm, uint32_t ctx, struct mr_status *status)
@@ -59,7 +60,7 @@ enum mr_err mr_probe(int src, int tag, struct mr_comm *comm, uint32_t ctx, struc
         return MR_SUCCESS;
     }
     mr_progress_until(probed, &p);
-    return p.found ? MR_SUCCESS : MR_ERR_PROC_FAILED;
+    return p.found ? MR_SUCCESS : p.error;
 }
 
 /* Lock held: the message found by the probe is still there. */

@@ -6,6 +6,7 @@
 
 #include "libmrmpi/launch/launch.h"
 #include "libmrmpi/net/net.h"
+#include "libmrmpi/p2p/fault/fault.h"
 #include "libmrmpi/p2p/internal.h"
 #include "libmrmpi/p2p/rndv/node_copy.h"
 #include "libmrmpi/p2p/progress/progress.h"
@@ -38,6 +39,12 @@ static void deliver_answer(struct mr_vc *vc, const struct mr_hdr *hdr, const voi
         mr_pt2pt.ended = vc;
         mr_rndv_peer_parts(vc);
         mr_recv_peer_lost();
+        break;
+    case MR_PKT_REVOKE:
+        mr_revoke_packet(hdr);
+        break;
+    case MR_PKT_AGREE:
+        mr_agree_packet(vc, hdr, payload, len);
         break;
     case MR_PKT_PREFIX:
         mr_prefix_packet(vc, hdr, payload, len);
@@ -92,8 +99,11 @@ static void deliver_message(struct mr_vc *vc, const struct mr_hdr *hdr, const vo
 
 static void fail_peer(struct mr_vc *vc, int error)
 {
+    int rank = mr_vc_world_rank(vc);
+
     mr_pt2pt.ended = vc;
-    mr_pt2pt.num_lost++;
+    if (!mr_lost_note(rank))
+        mr_launch_abort(1, "out of memory for the failure of a process");
     mr_rndv_fail_peer(vc);
     mr_parts_fail_peer(vc);
     mr_prefix_fail_peer(vc);
@@ -102,6 +112,8 @@ static void fail_peer(struct mr_vc *vc, int error)
         mr_p2p_up.peer_lost(vc, error);
     if (mr_p2p_up.process_lost)
         mr_p2p_up.process_lost();
+    mr_revoke_lost(rank);
+    mr_agree_lost(rank);
 }
 
 static void send_zsend_done(void *cookie)
@@ -128,6 +140,10 @@ static const struct mr_vc_upcalls upcalls = {
 
 static void free_pt2pt(void)
 {
+    mr_core_up.comm_made = NULL;
+    mr_agree_free();
+    mr_revoke_free();
+    mr_lost_free();
     mr_match_finalize(&mr_pt2pt.posted);
     mr_match_finalize(&mr_pt2pt.unexpected);
     mr_message_pool_free();
@@ -168,6 +184,8 @@ int mr_pt2pt_init(void)
     mr_progress_register(MR_PROGRESS_ALWAYS, (void *const *)&mr_pt2pt.holding, mr_send_progress);
     mr_progress_register(MR_PROGRESS_IN_MPI, (void *const *)&mr_pt2pt.ended, mr_recv_end_awaited);
     mr_flow_init();
+    mr_lost_init();
+    mr_core_up.comm_made = mr_revoke_made;
     mr_pt2pt.scratch = malloc(MR_SCRATCH);
     err = mr_pt2pt.scratch ? 0 : -ENOMEM;
     if (!err)

@@ -186,14 +186,21 @@ static bool anybody_left(struct mr_comm *comm, uint32_t ctx, bool blocked)
     return false;
 }
 
+static bool never_comes(struct mr_comm *comm, int src, uint32_t ctx, bool blocked, bool waited)
+{
+    if (src == MR_ANY_SOURCE)
+        return !anybody_left(comm, ctx, blocked) || (waited && mr_config.recover && mr_comm_unacked(comm));
+    return src >= 0 && sends_no_more(mr_comm_world_rank(comm, src), ctx);
+}
+
 /* Earlier messages of a lost peer can be received; no more will come. From any source: until the last peer is lost. */
-bool mr_recv_never_comes(struct mr_comm *comm, int src, uint32_t ctx, bool blocked)
+enum mr_err mr_recv_fate(struct mr_comm *comm, int src, uint32_t ctx, bool blocked, bool waited)
 {
     if (!mr_pt2pt.ended)
-        return false;
-    if (src == MR_ANY_SOURCE)
-        return !anybody_left(comm, ctx, blocked);
-    return src >= 0 && sends_no_more(mr_comm_world_rank(comm, src), ctx);
+        return MR_SUCCESS;
+    if (comm->fault == MR_ERR_REVOKED && ctx != MR_CTX_FINALIZE)
+        return MR_ERR_REVOKED;
+    return never_comes(comm, src, ctx, blocked, waited) ? MR_ERR_PROC_FAILED : MR_SUCCESS;
 }
 
 /* ---- taking ------------------------------------------------------------------------------------------------------ */
@@ -277,8 +284,9 @@ static inline enum take take_next_packet(struct mr_vc *vc, void *buf, size_t roo
 /*
  * The receive takes a message that has come, or is posted. 0 or MR_ERR_NO_MEM. In both callers: too much for registers.
  */
-static inline __attribute__((always_inline)) enum mr_err
-post_receive(struct mr_request *req, void *buf, size_t count, int src, int tag, struct mr_comm *comm, uint32_t ctx)
+static inline __attribute__((always_inline)) enum mr_err post_receive(struct mr_request *req, void *buf, size_t count,
+                                                                      int src, int tag, struct mr_comm *comm,
+                                                                      uint32_t ctx, bool waited)
 {
     struct mr_message *m;
 
@@ -292,13 +300,12 @@ post_receive(struct mr_request *req, void *buf, size_t count, int src, int tag, 
         return MR_SUCCESS;
     }
     m = mr_match_empty(&mr_pt2pt.unexpected) ? NULL : mr_message_find(src, tag, ctx);
-    if (m) {
+    if (m && likely(comm->fault != MR_ERR_REVOKED)) {
         mr_match_remove_quad(&mr_pt2pt.unexpected, &m->match);
         match_kept(req, m);
         return MR_SUCCESS;
     }
-    if (unlikely(mr_pt2pt.ended != NULL) && mr_recv_never_comes(comm, src, ctx, false)) {
-        req->status.error = MR_ERR_PROC_FAILED;
+    if (unlikely(mr_pt2pt.ended != NULL) && (req->status.error = mr_recv_fate(comm, src, ctx, false, waited))) {
         mr_request_complete(req);
         return MR_SUCCESS;
     }
@@ -314,7 +321,7 @@ enum mr_err mr_irecv(void *buf, size_t count, struct mr_type *type, int src, int
     *out = req;
     if (!req)
         return MR_ERR_NO_MEM;
-    if (likely(!post_receive(req, buf, count, src, tag, comm, ctx)))
+    if (likely(!post_receive(req, buf, count, src, tag, comm, ctx, false)))
         return MR_SUCCESS;
     req->refs = 1;
     mr_request_put(req);
@@ -342,7 +349,7 @@ enum mr_err mr_recv(void *buf, size_t count, struct mr_type *type, int src, int 
     mr_request_prepare(&req, MR_REQ_RECV, comm);
     req.refs = 2; /* never freed: the protocol drops one */
     req.type = type;
-    err = post_receive(&req, buf, count, src, tag, comm, ctx);
+    err = post_receive(&req, buf, count, src, tag, comm, ctx, true);
     if (err)
         return err;
     err = mr_wait_here(&req);
@@ -427,9 +434,11 @@ void mr_recv_end(struct mr_request *req, enum mr_err err)
 static void fail_if_never(struct mr_match_entry *e, void *arg)
 {
     struct mr_request *req = e->owner;
+    /* The program has no handle: it waits in a blocking function. */
+    enum mr_err err = mr_recv_fate(req->comm, req->peer, req->ctx, false, !req->handle && !req->given_up);
 
-    if (mr_recv_never_comes(req->comm, req->peer, req->ctx, false))
-        mr_recv_end(req, MR_ERR_PROC_FAILED);
+    if (err)
+        mr_recv_end(req, err);
 }
 
 void mr_recv_peer_lost(void)
@@ -449,7 +458,7 @@ bool mr_never_ends(struct mr_request *req)
 {
     struct mr_request *posted = mr_pt2pt.ended ? posted_receive(req) : NULL;
 
-    return posted && mr_recv_never_comes(posted->comm, posted->peer, posted->ctx, true);
+    return posted && mr_recv_fate(posted->comm, posted->peer, posted->ctx, true, !posted->handle);
 }
 
 void mr_end_unheard(struct mr_request *req)

@@ -11,6 +11,8 @@
 
 static __attribute__((noinline)) enum mr_err send_error(struct mr_vc *vc, int error)
 {
+    if (error == -EIDRM)
+        return mr_fail(MR_ERR_REVOKED, "the communicator has been revoked");
     mr_error_detail("send to rank %d of the world: %s", mr_vc_world_rank(vc), strerror(-error));
     return error == -ENOMEM ? MR_ERR_NO_MEM : MR_ERR_PROC_FAILED;
 }
@@ -193,7 +195,7 @@ static bool awaits_rtr(struct mr_request *req, struct mr_vc *vc, size_t bytes)
 /* Of a send that waits for its receiver. */
 static enum mr_err offered(enum mr_err err, struct mr_request *req, struct mr_vc *vc)
 {
-    if (unlikely(mr_flow_of(vc)->parts) && !err && req->proto)
+    if (unlikely(mr_flow_of(vc)->parts || req->comm->fault == MR_ERR_REVOKED) && !err && req->proto)
         mr_rndv_in_vain(req->proto);
     return err;
 }

@@ -149,8 +149,7 @@ void mr_result_arrived(struct mr_rma_peer *p, const struct mr_hdr *hdr, const vo
         return;
     }
     if (hdr->tag == MR_RMA_REFUSED) {
-        end_result(r,
-                   hdr->sreq > MR_SUCCESS && hdr->sreq <= MR_ERR_PROC_FAILED ? (enum mr_err)hdr->sreq : MR_ERR_OTHER);
+        end_result(r, hdr->sreq > MR_SUCCESS && hdr->sreq <= MR_ERR_LAST ? (enum mr_err)hdr->sreq : MR_ERR_OTHER);
         return;
     }
     if (hdr->sreq > r->len || len > r->len - hdr->sreq || len > r->left) {

@@ -14,7 +14,7 @@
 /* A target's message to the origin. False: of another kind. */
 static bool take_origin_answer(struct mr_rma_peer *p, const struct mr_hdr *hdr, const void *payload, size_t len)
 {
-    bool known_error = hdr->rreq <= MR_ERR_PROC_FAILED;
+    bool known_error = hdr->rreq <= MR_ERR_LAST;
 
     switch (hdr->tag) {
     case MR_RMA_RESULT:

@@ -64,6 +64,8 @@ int mr_init(int thread_level)
     mr_view_open(launch);
     if ((err = mr_launch_fence()))
         return launch_failed("meeting the other ranks at the launcher's fence", err);
+    if (mr_config.recover && (err = mr_launch_put("mrmpi.met", "", 1))) /* from now on a death ends no job */
+        return launch_failed("telling the launcher that all ranks have met", err);
     if ((err = mr_shm_ready()))
         return init_failed("attaching to the peers of this node", err);
     if ((err = mr_coll_init()))
@@ -90,8 +92,11 @@ static bool may_leave(void *arg)
 /* Peers may still need answers of this rank until all have come: links that lose packets ask for confirmation. */
 static void leave_together(void)
 {
-    int err = mr_launch_fence_begin();
+    int err;
 
+    if (mr_config.recover) /* no fence without the dead; and others hear from the launcher that we have left */
+        return;
+    err = mr_launch_fence_begin();
     if (err)
         return;
     err = -EAGAIN;

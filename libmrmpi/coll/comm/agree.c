@@ -48,7 +48,7 @@ static void note_agree_error(struct mr_agreement *a, enum mr_err err)
         a->error = err;
 }
 
-_Static_assert(MR_ERR_PROC_FAILED < 64, "a bit for each error");
+_Static_assert(MR_ERR_LAST < 64, "a bit for each error");
 
 uint64_t mr_well_but(enum mr_err wrong)
 {

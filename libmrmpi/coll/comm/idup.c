@@ -56,6 +56,7 @@ void mr_making_finalize(void)
 {
     registered = false;
     mr_agreements_finalize();
+    mr_shrinks_finalize();
 }
 
 static enum mr_err no_memory_for_comm(void)

@@ -32,7 +32,7 @@ struct mr_node {
     uint64_t started; /* the operation under way: its first piece in the small ring */
     uint64_t *broken; /* shared: 0, or the first operation (as `started`) for which the area is out of order; a bit says
                          that a process is missing (wait.c) */
-    const struct mr_comm *whole; /* the communicator of the operations, if it has members elsewhere */
+    const struct mr_comm *whole; /* the communicator of the operations; may have members elsewhere */
     enum mr_err failed;          /* this rank's data of the next operation is not there: it writes a notice instead */
     struct mr_copier copier;     /* into this rank's slots */
     bool cached;                 /* the slot under way is written without streaming, whatever the times say */

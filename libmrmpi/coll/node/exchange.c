@@ -85,7 +85,7 @@ void mr_node_put(struct mr_node *n, const void *buf, size_t count, const struct 
 static enum mr_err notice(int rank, uint64_t bytes)
 {
     uint64_t code = bytes - NOTICES;
-    enum mr_err err = code <= MR_ERR_PROC_FAILED ? (enum mr_err)code : MR_ERR_OTHER;
+    enum mr_err err = code <= MR_ERR_LAST ? (enum mr_err)code : MR_ERR_OTHER;
 
     return mr_fail(err, "rank %d of this node has met an error in this operation: %s", rank, mr_err_text(err));
 }

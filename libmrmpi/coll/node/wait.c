@@ -22,6 +22,8 @@
 
 /* In `broken`: not by a mistake. */
 #define MISSING (1ull << 63)
+#define REVOKED (1ull << 62)
+#define REASON  (MISSING | REVOKED)
 
 static uint64_t broken_since(const struct mr_node *n)
 {
@@ -30,13 +32,15 @@ static uint64_t broken_since(const struct mr_node *n)
 
 static bool is_broken(const struct mr_node *n)
 {
-    uint64_t since = broken_since(n) & ~MISSING;
+    uint64_t since = broken_since(n) & ~REASON;
 
     return unlikely(since != 0) && since <= n->started;
 }
 
 static enum mr_err broken(const struct mr_node *n)
 {
+    if (broken_since(n) & REVOKED || (n->whole && mr_comm_fault(n->whole) == MR_ERR_REVOKED))
+        return mr_fail(MR_ERR_REVOKED, "the communicator has been revoked");
     if (broken_since(n) & MISSING)
         return mr_fail(MR_ERR_PROC_FAILED, "a process of this communicator has failed, or called MPI_Finalize after "
                                            "an error: it has no collective operations any more");
@@ -48,7 +52,7 @@ static void break_since(struct mr_node *n, uint64_t since)
 {
     uint64_t before = broken_since(n);
 
-    while ((!before || (since & ~MISSING) < (before & ~MISSING)) &&
+    while ((!before || (since & ~REASON) < (before & ~REASON)) &&
            !__atomic_compare_exchange_n(n->broken, &before, since, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
         ;
     mr_node_wake(n);
@@ -65,9 +69,11 @@ void mr_node_wake(const struct mr_node *n)
 }
 
 /* Others may have seen an error before, and never begin this operation: nobody waits for them. */
-static bool node_lacks_member(const struct mr_node *n)
+static uint64_t node_fault(const struct mr_node *n)
 {
-    return n->whole && mr_comm_lacks(n->whole);
+    enum mr_err err = n->whole ? mr_comm_fault(n->whole) : MR_SUCCESS;
+
+    return !err ? 0 : err == MR_ERR_REVOKED ? REVOKED : MISSING;
 }
 
 enum mr_err mr_node_begin(struct mr_node *n)
@@ -76,8 +82,8 @@ enum mr_err mr_node_begin(struct mr_node *n)
     if (++n->calls % PROGRESS_EVERY == 0)
         mr_progress();
     n->started = n->small.next;
-    if (unlikely(node_lacks_member(n)))
-        break_since(n, n->started | MISSING);
+    if (unlikely(node_fault(n)))
+        break_since(n, n->started | node_fault(n));
     return is_broken(n) ? broken(n) : MR_SUCCESS;
 }
 
@@ -96,7 +102,9 @@ static bool piece_is_there(void *arg)
 
     if (mr_node_is_there(p->line, p->number) || mr_node_mad(p->line, p->number) || is_broken(p->n))
         return true;
-    if (node_lacks_member(p->n) || mr_peer_parts(p->n->world[p->rank]))
+    if (node_fault(p->n))
+        break_since(p->n, p->n->started | node_fault(p->n));
+    else if (mr_peer_parts(p->n->world[p->rank]))
         break_since(p->n, p->n->started | MISSING);
     return is_broken(p->n);
 }
@@ -158,7 +166,9 @@ static bool room_is_there(void *arg)
 
     if (mr_node_has_room(r->ring, r->piece) || is_broken(r->n))
         return true;
-    if (node_lacks_member(r->n) || member_has_parted(r->n))
+    if (node_fault(r->n))
+        break_since(r->n, r->n->started | node_fault(r->n));
+    else if (member_has_parted(r->n))
         break_since(r->n, r->n->started | MISSING);
     return is_broken(r->n);
 }

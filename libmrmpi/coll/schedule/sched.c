@@ -37,7 +37,7 @@ static void note_error(struct mr_schedule *s, enum mr_err err)
 {
     if (err && !s->error)
         s->error = err;
-    s->hopeless |= err == MR_ERR_PROC_FAILED;
+    s->hopeless |= err == MR_ERR_PROC_FAILED || err == MR_ERR_REVOKED;
 }
 
 /*
@@ -261,18 +261,22 @@ static void unlist_waiting(struct mr_schedule *s)
     s->listed = false;
 }
 
-static bool schedule_lacks_member(const struct mr_schedule *s)
+static enum mr_err schedule_fault(const struct mr_schedule *s)
 {
-    return mr_comm_lacks(s->comm) || (s->second && mr_comm_lacks(s->second));
+    enum mr_err err = mr_comm_fault(s->comm);
+
+    return err || !s->second ? err : mr_comm_fault(s->second);
 }
 
 static void process_lost(void)
 {
-    for (struct mr_schedule *s = waiting; s; s = s->next_running)
-        if (schedule_lacks_member(s)) {
-            note_error(s, MR_ERR_PROC_FAILED);
+    for (struct mr_schedule *s = waiting; s; s = s->next_running) {
+        enum mr_err err = schedule_fault(s);
+
+        note_error(s, err);
+        if (err)
             make_ready(s);
-        }
+    }
 }
 
 /* Of operations under way. */
@@ -380,8 +384,7 @@ static enum mr_err run_schedule(struct mr_schedule *s, enum mr_err before, struc
     s->error = MR_SUCCESS;
     s->hopeless = false;
     note_error(s, before);
-    if (unlikely(schedule_lacks_member(s)))
-        note_error(s, MR_ERR_PROC_FAILED);
+    note_error(s, schedule_fault(s));
     list_waiting(s);
     advance_schedule(s);
     return MR_SUCCESS;

@@ -27,6 +27,8 @@
 #define SLEEP_US      1000
 #define SLEEP_MOST_US 50000
 #define SLEEP_NET_US  50
+/* The same at most, if the launcher, which rings for nobody, may tell of the end of a rank. */
+#define SLEEP_RECOVER_US 4000
 /* The clock is read once in so many idle polls. */
 #define CLOCK_EVERY 64
 /*
@@ -66,7 +68,7 @@ struct poll {
     int (*poll)(void);
 };
 
-enum { POLLS = 4 };
+enum { POLLS = 5 };
 struct polls {
     struct poll of[POLLS]; /* unused entries point to nothing */
     unsigned num;
@@ -96,10 +98,10 @@ static __attribute__((noinline)) int poll_pending(const struct polls *polls)
 /* Mostly nothing is pending: then it is known with two loads for each. */
 static inline int poll_all(const struct polls *polls)
 {
-    _Static_assert(POLLS == 4, "all of them");
+    _Static_assert(POLLS == 5, "all of them");
     const struct poll *of = polls->of;
-    uintptr_t any =
-        (uintptr_t)*of[0].pending | (uintptr_t)*of[1].pending | (uintptr_t)*of[2].pending | (uintptr_t)*of[3].pending;
+    uintptr_t any = (uintptr_t)*of[0].pending | (uintptr_t)*of[1].pending | (uintptr_t)*of[2].pending |
+                    (uintptr_t)*of[3].pending | (uintptr_t)*of[4].pending;
 
     return unlikely(any != 0) ? poll_pending(polls) : 0;
 }
@@ -196,7 +198,9 @@ static uint32_t longer(uint32_t sleep_us)
 {
     if (!sleep_us)
         return SLEEP_US;
-    return sleep_us * 2 < SLEEP_MOST_US ? sleep_us * 2 : SLEEP_MOST_US;
+    uint32_t most = mr_config.recover ? SLEEP_RECOVER_US : SLEEP_MOST_US;
+
+    return sleep_us * 2 < most ? sleep_us * 2 : most;
 }
 
 static void idle_crowded(struct idle *idle, bool (*done)(void *arg), void *arg)

@@ -110,6 +110,13 @@ void mr_flow_withdraw(struct mr_request *req)
     mr_request_complete(req);
 }
 
+void mr_flow_refuse(struct mr_request *req, enum mr_err why)
+{
+    take_out(req);
+    req->status.error = why;
+    mr_request_complete(req);
+}
+
 /*
  * As many as may wait, once nothing waits any more: by then the transfers that push data have had their turn, which
  * wait for the same.

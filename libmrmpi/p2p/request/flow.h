@@ -62,7 +62,8 @@ static inline void mr_flow_note(struct mr_vc *vc, uint8_t note)
 bool mr_flow_crowded(struct mr_vc *vc); /* more than MRMPI_UNSENT_MAX packets wait */
 bool mr_flow_must_hold(struct mr_vc *vc);
 void mr_flow_hold(struct mr_vc *vc, struct mr_request *req);
-void mr_flow_withdraw(struct mr_request *req); /* cancelled */
+void mr_flow_withdraw(struct mr_request *req);                /* cancelled */
+void mr_flow_refuse(struct mr_request *req, enum mr_err why); /* a held send ends with this error */
 /* Begins held sends for which there is room now: each leaves the queue before. Returns their number. */
 int mr_flow_release(void (*begin)(struct mr_request *req, struct mr_vc *vc));
 

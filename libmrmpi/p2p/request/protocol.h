@@ -63,6 +63,8 @@ enum mr_packet {
     MR_PKT_RTR_CANCEL,   /* from the receiver: RTR, with the same context, tag and number, is not to be heeded */
     MR_PKT_LEFT,         /* from the sender, which stops its part of the message unless requested again */
     MR_PKT_PARTS,        /* from a process in MPI_Finalize: its program sends and receives nothing more */
+    MR_PKT_REVOKE,       /* the communicator hdr.ctx of the group hdr.sreq; the receiver passes the packet on, once */
+    MR_PKT_AGREE,        /* hdr.flags: enum mr_era_kind, of agreement hdr.tag; the rest as above (fault/agree.c) */
     MR_PKT_LAST = MR_PKT_ABOVE - 1, /* the higher kinds belong to the subsystem above */
 };
 

@@ -163,6 +163,11 @@ static bool for_each(const struct mr_comm *c, void (*f)(struct mr_request *r))
     return any;
 }
 
+void mr_request_each(const struct mr_comm *c, void (*f)(struct mr_request *r))
+{
+    for_each(c, f);
+}
+
 enum mr_err mr_wait(struct mr_request *req)
 {
     return mr_wait_here(req);

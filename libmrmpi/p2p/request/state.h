@@ -78,6 +78,8 @@ static inline void mr_request_end(struct mr_request *r)
 /* A request in flight. NULL: no memory. */
 struct mr_request *mr_request_start(enum mr_request_kind kind, struct mr_comm *comm, struct mr_type *type);
 void mr_request_pool_free(void);
+/* The requests under way on c that are not a caller's own. */
+void mr_request_each(const struct mr_comm *c, void (*f)(struct mr_request *r));
 
 /* The beginning of the bytes of (buf, type), if in one piece. */
 static inline void *mr_data_at(const void *buf, const struct mr_type *type)

@@ -127,7 +127,7 @@ sent:
         return MR_SUCCESS;
     mr_error_detail("send to rank %d of the world: %s", mr_vc_world_rank(vc), strerror(-err));
     mr_rndv_drop(r);
-    return MR_ERR_PROC_FAILED;
+    return err == -EIDRM ? MR_ERR_REVOKED : MR_ERR_PROC_FAILED;
 }
 
 static int push_piece(struct mr_rndv *r, size_t len)
