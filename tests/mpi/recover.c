@@ -1,0 +1,513 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * recover CASE [SEED [ROUNDS [LONGEST_US]]]: programs that go on after the failure of ranks, under mrrun --recover. The
+ * cases: failure    rank 1 dies; what the others see, acknowledge, agree on, and make of the rest root       rank 0
+ * dies; agreements and a shrink without the root of the tree revoke     nobody dies; ranks that wait in different ways
+ * for others hear of a revocation background agreements and shrinks in the background, several at a time all        all
+ * ranks but the last die chaos      ranks die at random moments up to LONGEST_US, of SIGKILL; survivors repair their
+ * communicator and continue
+ */
+#include <signal.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "mt.h"
+
+static int class_of(int code)
+{
+    int class;
+    MPI_Error_class(code, &class);
+    return class;
+}
+
+#define FAILED(call)  EQ(class_of(call), MPIX_ERR_PROC_FAILED)
+#define REVOKED(call) EQ(class_of(call), MPIX_ERR_REVOKED)
+#define FINE(call)    EQ(call, MPI_SUCCESS)
+
+static int group_size(MPI_Group g)
+{
+    int n;
+    MPI_Group_size(g, &n);
+    if (g != MPI_GROUP_EMPTY)
+        MPI_Group_free(&g);
+    return n;
+}
+
+static int num_failed(MPI_Comm c)
+{
+    MPI_Group g;
+    FINE(MPIX_Comm_get_failed(c, &g));
+    return group_size(g);
+}
+
+static int num_acked(MPI_Comm c)
+{
+    MPI_Group g;
+    FINE(MPIX_Comm_failure_get_acked(c, &g));
+    return group_size(g);
+}
+
+static void await_failures(MPI_Comm c, int n)
+{
+    while (num_failed(c) < n)
+        usleep(1000);
+}
+
+/* A communicator of the survivors does everything. */
+static void use_comm(MPI_Comm c)
+{
+    int r, n, sum, in = -1, out, all[64], one = 1;
+    MPI_Comm dup, half;
+    MPI_Win win;
+    int *mem;
+    MPI_Comm_rank(c, &r);
+    MPI_Comm_size(c, &n);
+    for (int i = 0; i < 8; i++) {
+        FINE(MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, c));
+        EQ(sum, n);
+    }
+    out = r * 7;
+    FINE(MPI_Sendrecv(&out, 1, MPI_INT, (r + 1) % n, 3, &in, 1, MPI_INT, (r + n - 1) % n, 3, c, MPI_STATUS_IGNORE));
+    EQ(in, (r + n - 1) % n * 7);
+    FINE(MPI_Comm_dup(c, &dup));
+    FINE(MPI_Comm_split(dup, r % 2, -r, &half));
+    FINE(MPI_Allgather(&r, 1, MPI_INT, all, 1, MPI_INT, half));
+    MPI_Comm_size(half, &sum);
+    EQ(sum, r % 2 ? n / 2 : (n + 1) / 2);
+    FINE(MPI_Win_allocate(sizeof(int), sizeof(int), MPI_INFO_NULL, dup, &mem, &win));
+    *mem = -1;
+    FINE(MPI_Win_fence(0, win));
+    FINE(MPI_Put(&r, 1, MPI_INT, (r + 1) % n, 0, 1, MPI_INT, win));
+    FINE(MPI_Win_fence(0, win));
+    EQ(*mem, (r + n - 1) % n);
+    FINE(MPI_Win_free(&win));
+    FINE(MPI_Comm_free(&half));
+    FINE(MPI_Comm_free(&dup));
+}
+
+static void use_file(MPI_Comm c)
+{
+    char name[64];
+    int r, x = 0;
+    MPI_File f;
+    MPI_Comm_rank(c, &r);
+    snprintf(name, sizeof(name), "/tmp/mrmpi-recover.%d", (int)getpid());
+    FINE(MPI_Bcast(name, sizeof(name), MPI_CHAR, 0, c));
+    FINE(MPI_File_open(c, name, MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &f));
+    FINE(MPI_File_write_at_all(f, r * 4, &r, 1, MPI_INT, MPI_STATUS_IGNORE));
+    FINE(MPI_File_read_at_all(f, r * 4, &x, 1, MPI_INT, MPI_STATUS_IGNORE));
+    EQ(x, r);
+    FINE(MPI_File_close(&f));
+}
+
+static void die(void)
+{
+    kill(getpid(), SIGKILL);
+    pause();
+}
+
+/* ---- one death --------------------------------------------------------------------------------------------------- */
+
+/* Receives from any source stop until the failure is acknowledged; then they go on. */
+static void any_source(MPI_Comm c)
+{
+    int x = 0, y = 5, flag;
+    MPI_Request q;
+    MPI_Status st;
+    if (rank == 0) {
+        FAILED(MPI_Recv(&x, 1, MPI_INT, MPI_ANY_SOURCE, 9, c, MPI_STATUS_IGNORE));
+        FINE(MPI_Irecv(&x, 1, MPI_INT, MPI_ANY_SOURCE, 4, c, &q));
+        EQ(class_of(MPI_Wait(&q, MPI_STATUS_IGNORE)), MPIX_ERR_PROC_FAILED_PENDING);
+        EQ(class_of(MPI_Test(&q, &flag, MPI_STATUS_IGNORE)), MPIX_ERR_PROC_FAILED_PENDING);
+        CHECK(q != MPI_REQUEST_NULL);
+        EQ(num_acked(c), 0);
+        FINE(MPIX_Comm_failure_ack(c));
+        EQ(num_acked(c), 1);
+        FINE(MPI_Send(&x, 1, MPI_INT, 2, 5, c));
+        FINE(MPI_Wait(&q, &st));
+        EQ(st.MPI_SOURCE, 2);
+        EQ(x, 5);
+    } else if (rank == 2) {
+        FINE(MPI_Recv(&x, 1, MPI_INT, 0, 5, c, MPI_STATUS_IGNORE));
+        FINE(MPI_Send(&y, 1, MPI_INT, 0, 4, c));
+    }
+}
+
+static void after_death(MPI_Comm c, int dead)
+{
+    static char big[1 << 20];
+    int x = 0, sum, flag, got;
+    MPI_Request q;
+    MPI_Comm rest;
+    MPI_Group g;
+    FAILED(MPI_Recv(&x, 1, MPI_INT, dead, 1, c, MPI_STATUS_IGNORE));
+    FAILED(MPI_Ssend(big, sizeof(big), MPI_CHAR, dead, 1, c));
+    FAILED(MPI_Send(&x, 1, MPI_INT, dead, 1, c));
+    FINE(MPI_Irecv(big, sizeof(big), MPI_CHAR, dead, 2, c, &q));
+    FAILED(MPI_Wait(&q, MPI_STATUS_IGNORE));
+    FAILED(MPI_Allreduce(&x, &sum, 1, MPI_INT, MPI_SUM, c));
+    FAILED(MPI_Barrier(c));
+    EQ(num_failed(c), 1);
+    FINE(MPIX_Comm_get_failed(c, &g));
+    MPI_Group_rank(g, &got);
+    EQ(got, MPI_UNDEFINED);
+    MPI_Group_free(&g);
+    EQ(num_failed(MPI_COMM_SELF), 0);
+    if (dead)
+        any_source(c);
+    flag = ~(1 << rank);
+    FAILED(MPIX_Comm_agree(c, &flag)); /* some have not acknowledged */
+    for (int r = 0; r < size; r++)
+        EQ(!(flag >> r & 1), r != dead);
+    FINE(MPIX_Comm_ack_failed(c, 5, &got));
+    EQ(got, 1);
+    flag = ~(1 << rank);
+    FINE(MPIX_Comm_agree(c, &flag));
+    for (int r = 0; r < size; r++)
+        EQ(!(flag >> r & 1), r != dead);
+    FINE(MPIX_Comm_shrink(c, &rest));
+    MPI_Comm_size(rest, &got);
+    EQ(got, size - 1);
+    MPI_Comm_rank(rest, &got);
+    EQ(got, rank - (rank > dead));
+    use_comm(rest);
+    use_file(rest);
+    FINE(MPI_Comm_free(&rest));
+}
+
+static void one_dies(int dead)
+{
+    int x = 1, sum;
+    MPI_Comm c;
+    MPI_Comm_dup(MPI_COMM_WORLD, &c);
+    for (int i = 0; i < 8; i++)
+        FINE(MPI_Allreduce(&x, &sum, 1, MPI_INT, MPI_SUM, c));
+    if (rank == dead) { /* once all have the results */
+        for (int i = 1; i < size; i++)
+            FINE(MPI_Recv(&x, 1, MPI_INT, MPI_ANY_SOURCE, 0, c, MPI_STATUS_IGNORE));
+        die();
+    }
+    FINE(MPI_Send(&x, 1, MPI_INT, dead, 0, c));
+    after_death(c, dead);
+    MPI_Comm_free(&c);
+}
+
+static void all_die(void)
+{
+    MPI_Comm rest;
+    int n, flag = 3;
+    if (rank < size - 1)
+        die();
+    await_failures(MPI_COMM_WORLD, size - 1);
+    FAILED(MPI_Recv(&n, 1, MPI_INT, MPI_ANY_SOURCE, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    FAILED(MPIX_Comm_agree(MPI_COMM_WORLD, &flag));
+    EQ(flag, 3);
+    FINE(MPIX_Comm_shrink(MPI_COMM_WORLD, &rest));
+    MPI_Comm_size(rest, &n);
+    EQ(n, 1);
+    MPI_Comm_free(&rest);
+}
+
+/* ---- revocation -------------------------------------------------------------------------------------------------- */
+
+/* For a rank that does not come: the last. Ranks in collective operations are all in the same. */
+static void wait_somehow(MPI_Comm c, int turn)
+{
+    static char big[1 << 20];
+    int x = 0, sum;
+    MPI_Request q[2];
+    MPI_Message m;
+    switch ((turn + rank) % 3 ? 4 + turn % 3 : (turn + rank) / 3 % 4) {
+    case 0:
+        REVOKED(MPI_Recv(&x, 1, MPI_INT, 0, 77, c, MPI_STATUS_IGNORE));
+        break;
+    case 1:
+        REVOKED(MPI_Ssend(big, sizeof(big), MPI_CHAR, (rank + 1) % size, 78, c));
+        break;
+    case 2:
+        REVOKED(MPI_Mprobe(MPI_ANY_SOURCE, 79, c, &m, MPI_STATUS_IGNORE));
+        break;
+    case 3:
+        FINE(MPI_Irecv(&x, 1, MPI_INT, MPI_ANY_SOURCE, 80, c, &q[0]));
+        FINE(MPI_Irecv(&x, 1, MPI_INT, 0, 80, c, &q[1]));
+        EQ(class_of(MPI_Waitall(2, q, MPI_STATUSES_IGNORE)), MPI_ERR_IN_STATUS);
+        break;
+    case 4:
+        REVOKED(MPI_Barrier(c));
+        break;
+    case 5:
+        FINE(MPI_Iallreduce(&x, &sum, 1, MPI_INT, MPI_SUM, c, &q[0]));
+        REVOKED(MPI_Wait(&q[0], MPI_STATUS_IGNORE));
+        break;
+    case 6:
+        REVOKED(MPI_Bcast(big, sizeof(big), MPI_CHAR, size - 1, c));
+        break;
+    }
+}
+
+static void later_operations(MPI_Comm c)
+{
+    static char big[1 << 20];
+    int x = 0, flag = 0, peer = (rank + 1) % size;
+    MPI_Request q;
+    MPI_Comm d;
+    FINE(MPIX_Comm_is_revoked(c, &flag));
+    EQ(flag, 1);
+    FINE(MPIX_Comm_is_revoked(MPI_COMM_WORLD, &flag));
+    EQ(flag, 0);
+    REVOKED(MPI_Send(&x, 1, MPI_INT, peer, 1, c));
+    REVOKED(MPI_Send(big, sizeof(big), MPI_CHAR, peer, 1, c));
+    FINE(MPI_Irecv(&x, 1, MPI_INT, peer, 1, c, &q));
+    REVOKED(MPI_Wait(&q, MPI_STATUS_IGNORE));
+    REVOKED(MPI_Recv(&x, 1, MPI_INT, peer, 1, c, MPI_STATUS_IGNORE));
+    REVOKED(MPI_Probe(peer, 1, c, MPI_STATUS_IGNORE));
+    REVOKED(MPI_Bcast(&x, 1, MPI_INT, 0, c));
+    REVOKED(MPI_Comm_dup(c, &d));
+    REVOKED(MPI_Comm_split(c, 0, 0, &d));
+    FINE(MPIX_Comm_revoke(c));
+    flag = ~(1 << rank);
+    FINE(MPIX_Comm_agree(c, &flag));
+    for (int r = 0; r < size; r++)
+        EQ(flag >> r & 1, 0);
+}
+
+static void revoke_some(void)
+{
+    MPI_Comm c, d, late;
+    int n;
+    for (int i = 0; i < 12; i++) {
+        MPI_Comm_dup(MPI_COMM_WORLD, &c);
+        for (int k = 0; k < (i % 2 ? 8 : 0); k++) /* with a node area, too */
+            FINE(MPI_Barrier(c));
+        if (rank == size - 1) {
+            usleep(2000);
+            FINE(MPIX_Comm_revoke(c));
+        } else {
+            wait_somehow(c, i);
+        }
+        while (!MPIX_Comm_is_revoked(c, &n) && !n)
+            ;
+        later_operations(c);
+        FINE(MPIX_Comm_shrink(c, &d));
+        MPI_Comm_size(d, &n);
+        EQ(n, size);
+        use_comm(d);
+        /* a communicator that others may not have made yet */
+        FINE(MPI_Comm_dup(d, &late));
+        if (rank == i % size)
+            FINE(MPIX_Comm_revoke(late));
+        REVOKED(MPI_Recv(&n, 1, MPI_INT, (rank + 1) % size, 0, late, MPI_STATUS_IGNORE));
+        MPI_Comm_free(&late);
+        MPI_Comm_free(&d);
+        MPI_Comm_free(&c);
+    }
+}
+
+/* ---- in the background ------------------------------------------------------------------------------------------- */
+
+static void background(void)
+{
+    enum { NUM = 5 };
+    MPI_Comm c[2], rest[2 * NUM];
+    MPI_Request q[2 * NUM];
+    int flag[NUM], n, x = rank, y = -1, other = rank ^ 1;
+    MPI_Comm_dup(MPI_COMM_WORLD, &c[0]);
+    MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &c[1]);
+    for (int i = 0; i < NUM; i++) {
+        flag[i] = ~(1 << ((rank + i) % 16));
+        FINE(MPIX_Comm_iagree(c[0], &flag[i], &q[i]));
+    }
+    if (other < size) /* messages go on meanwhile */
+        FINE(MPI_Sendrecv(&x, 1, MPI_INT, other, 0, &y, 1, MPI_INT, other, 0, c[0], MPI_STATUS_IGNORE));
+    FINE(MPI_Waitall(NUM, q, MPI_STATUSES_IGNORE));
+    for (int i = 0; i < NUM; i++)
+        for (int r = 0; r < size; r++)
+            EQ(flag[i] >> ((r + i) % 16) & 1, 0);
+    for (int i = 0; i < 2 * NUM; i++) /* of two communicators, in different orders */
+        FINE(MPIX_Comm_ishrink(c[(i + rank) % 2], &rest[i], &q[i]));
+    FINE(MPI_Waitall(2 * NUM, q, MPI_STATUSES_IGNORE));
+    for (int i = 0; i < 2 * NUM; i += 2)
+        for (int k = 0; k < 2; k++) {
+            MPI_Comm *d = &rest[i + (k + rank) % 2];
+            MPI_Comm_rank(*d, &n);
+            EQ(n, k ? size - 1 - rank : rank);
+            FINE(MPI_Allreduce(&rank, &n, 1, MPI_INT, MPI_SUM, *d));
+            EQ(n, size * (size - 1) / 2);
+            FINE(MPI_Comm_free(d));
+        }
+    MPI_Comm_free(&c[0]);
+    MPI_Comm_free(&c[1]);
+}
+
+/* ---- chaos ------------------------------------------------------------------------------------------------------- */
+
+static unsigned long long seed;
+
+static unsigned pick(unsigned below)
+{
+    seed = seed * 6364136223846793005u + 1442695040888963407u;
+    return (unsigned)(seed >> 33) % below;
+}
+
+static void die_later(unsigned us)
+{
+    struct sigevent ev = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGKILL};
+    struct itimerspec at = {.it_value = {.tv_nsec = (long)(us + 1) * 1000}};
+    timer_t t;
+    CHECK(timer_create(CLOCK_MONOTONIC, &ev, &t) == 0);
+    CHECK(timer_settime(t, 0, &at, NULL) == 0);
+}
+
+enum { LONGEST = 40000 };
+
+/* Between neighbours: a message is exact, or there is an error. */
+static int exchange(MPI_Comm c, int round, int len)
+{
+    static int out[LONGEST], in[LONGEST];
+    int r, n, got, err;
+    MPI_Status st;
+    MPI_Comm_rank(c, &r);
+    MPI_Comm_size(c, &n);
+    for (int i = 0; i < len; i++) {
+        out[i] = rank * 1000003 + round * 101 + i;
+        in[i] = -1;
+    }
+    err = MPI_Sendrecv(out, len, MPI_INT, (r + 1) % n, round, in, len, MPI_INT, (r + n - 1) % n, round, c, &st);
+    if (err)
+        return err;
+    MPI_Get_count(&st, MPI_INT, &got);
+    EQ(got, len);
+    for (int i = 1; i < len; i++)
+        EQ(in[i], in[0] + i);
+    return MPI_SUCCESS;
+}
+
+/* The survivors of c, all of whom see the same; the lowest of their rounds. */
+static void repair(MPI_Comm *c, int *round)
+{
+    MPI_Comm rest;
+    int flag, n, lowest;
+    do {
+        int all[128], err;
+        FINE(MPIX_Comm_revoke(*c));
+        FINE(MPIX_Comm_shrink(*c, &rest));
+        MPI_Comm_set_errhandler(rest, MPI_ERRORS_RETURN);
+        MPI_Comm_size(rest, &n);
+        CHECK(n < 128);
+        err = MPI_Allgather(&n, 1, MPI_INT, all, 1, MPI_INT, rest);
+        for (int i = 0; !err && i < n; i++)
+            EQ(all[i], n);
+        if (!err)
+            err = MPI_Allreduce(round, &lowest, 1, MPI_INT, MPI_MIN, rest);
+        flag = !err;
+        err = MPIX_Comm_agree(rest, &flag); /* the same at all, whatever the error */
+        CHECK(!err || class_of(err) == MPIX_ERR_PROC_FAILED);
+        if (*c != MPI_COMM_WORLD)
+            MPI_Comm_free(c);
+        *c = rest;
+    } while (!flag);
+    *round = lowest;
+}
+
+static void chaos(int rounds, unsigned longest_us)
+{
+    MPI_Comm c = MPI_COMM_WORLD;
+    int repairs = 0, victims = 0;
+    unsigned long long common;
+    pick(2); /* small seeds are alike */
+    common = seed;
+    for (int r = 0; r < size - 1 && victims < (size + 1) / 2; r++) { /* all ranks draw the same */
+        int victim = pick(2) == 0;
+        unsigned us = pick(longest_us + 1);
+        victims += victim;
+        if (victim && r == rank && longest_us)
+            die_later(us);
+    }
+    seed = common + (unsigned)rank;
+    for (int round = 0; round < rounds; round++) {
+        int sum = 0, one = 1, n, len = round % 3 ? 10 : round % 2 ? LONGEST : 3000, err = exchange(c, round, len);
+        MPI_Comm_size(c, &n);
+        if (!err)
+            err = MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, c);
+        if (!err) {
+            EQ(sum, n);
+            continue;
+        }
+        CHECK(class_of(err) == MPIX_ERR_PROC_FAILED || class_of(err) == MPIX_ERR_REVOKED);
+        repair(&c, &round);
+        repairs++;
+        round--;
+    }
+    use_comm(c);
+    if (c != MPI_COMM_WORLD)
+        MPI_Comm_free(&c);
+}
+
+/* ---- what an agreement costs ------------------------------------------------------------------------------------- */
+
+static double time_of(void (*f)(MPI_Comm c), MPI_Comm c)
+{
+    enum { CALLS = 100 };
+    double best = 1e9;
+    for (int turn = 0; turn < 5; turn++) {
+        double t = MPI_Wtime();
+        for (int i = 0; i < CALLS; i++)
+            f(c);
+        t = (MPI_Wtime() - t) / CALLS;
+        MPI_Allreduce(MPI_IN_PLACE, &t, 1, MPI_DOUBLE, MPI_MAX, c);
+        best = t < best ? t : best;
+    }
+    return best;
+}
+
+static void agree(MPI_Comm c)
+{
+    int flag = 1;
+    MPIX_Comm_agree(c, &flag);
+}
+
+static void reduce(MPI_Comm c)
+{
+    int in = 1, out;
+    MPI_Allreduce(&in, &out, 1, MPI_INT, MPI_BAND, c);
+}
+
+static void shrink(MPI_Comm c)
+{
+    MPI_Comm d;
+    MPIX_Comm_shrink(c, &d);
+    MPI_Comm_free(&d);
+}
+
+static void costs(void)
+{
+    double a = time_of(agree, MPI_COMM_WORLD), r = time_of(reduce, MPI_COMM_WORLD), s = time_of(shrink, MPI_COMM_WORLD);
+    if (rank == 0)
+        printf("agree %.1f allreduce %.1f shrink %.1f us\n", a * 1e6, r * 1e6, s * 1e6);
+}
+
+int main(int argc, char **argv)
+{
+    const char *what = argc > 1 ? argv[1] : "failure";
+    mt_begin(&argc, &argv);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    seed = argc > 2 ? strtoull(argv[2], NULL, 0) : 1;
+    if (!strcmp(what, "failure"))
+        one_dies(1);
+    else if (!strcmp(what, "root"))
+        one_dies(0);
+    else if (!strcmp(what, "revoke"))
+        revoke_some();
+    else if (!strcmp(what, "background"))
+        background();
+    else if (!strcmp(what, "all"))
+        all_die();
+    else if (!strcmp(what, "chaos"))
+        chaos(argc > 3 ? atoi(argv[3]) : 200, argc > 4 ? (unsigned)atoi(argv[4]) : 60000);
+    else if (!strcmp(what, "costs"))
+        costs();
+    else
+        CHECK(!"a case");
+    return mt_end();
+}

@@ -1,0 +1,78 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# timeout: 600
+# timeout --all: 7200
+# Programs that go on after the failure of ranks (mrrun --recover): in shared memory, between hosts, over datagrams; ranks
+# that die of SIGKILL at random moments. --all: 200 such runs.
+. "$(dirname "$0")/../tap.sh"
+case ${1:-} in --all) runs=200 ;; *) runs=10 ;; esac
+topology=$(cd "$(dirname "$0")/../.." && pwd)/etc/topologies/two-hosts-two-rails.net
+program=$BUILD/tests/mpi/recover
+
+recover() { # RANKS CASE ARGS...: inside this machine, or on the hosts of the fabric around; $by: options of mrrun
+  # shellcheck disable=SC2086
+  MRMPI_LOG_LEVEL=0 timeout 110 mrrun ${by:-} --recover --timeout 90 -n "$1" "$program" "${@:2}" >"$tmp/out" 2>&1 </dev/null
+}
+between_hosts() { # COMMAND...
+  MRMPI_LOG_LEVEL=0 timeout -k 5 200 simfab run --topology "$topology" --model hdr -- "$@"
+}
+goes_on() { like "it is told of the rank that died" 'was killed by signal 9 .*the job goes on without this rank' "$tmp/out"; }
+far() { between_hosts bash -c 'recover "$@"; s=$?; cat "$tmp/out"; exit $s' _ "$@"; }
+export tmp program by=
+export -f recover
+
+for n in 3 6; do
+  ok "$n ranks in shared memory: one dies, the others see the same" recover $n failure
+  goes_on
+  ok "the first dies" recover $n root
+  ok "a revocation reaches ranks that wait in any way" recover $n revoke
+  ok "agreements and shrinks in the background" recover $n background
+done
+ok "all but one die" recover 5 all
+not_ok "without --recover the job ends" timeout 60 mrrun -n 3 "$program" failure
+ok "without a failure nothing differs" recover 4 chaos 1 30 0
+
+for kind in auto ud; do
+  export MRMPI_LINKS=$kind
+  for case in failure root revoke background; do
+    ok "two hosts ($kind): $case" far 4 $case
+  done
+done
+unset MRMPI_LINKS
+printf '#!/bin/sh\nhost=$1\nshift\nexec simfab exec "$host" -- "$@"\n' >"$tmp/on"
+chmod +x "$tmp/on"
+for case in failure root; do
+  by="--launcher $tmp/on --hosts h1,h2" ok "two hosts with agents: $case" far 4 $case
+  goes_on
+done
+
+# Survivors check what they agree on, and each message between them.
+killed=0 bad=0
+for ((seed = 1; seed <= runs; seed++)); do
+  recover $((3 + seed % 6)) chaos "$seed" 400 40000 || { bad=$((bad + 1)); sed "s/^/# seed $seed: /" "$tmp/out"; }
+  killed=$((killed + $(grep -c 'was killed by signal 9' "$tmp/out")))
+done
+is "$runs runs with ranks that die at random moments: survivors agree, messages are exact, none hangs" $bad 0
+ok "ranks did die ($killed)" test $killed -gt 0
+
+chaos_far() {
+  local seed bad=0 killed=0
+  for ((seed = 1; seed <= $1; seed++)); do
+    recover $((4 + seed % 3)) chaos "$seed" 400 4000 || { bad=$((bad + 1)); sed "s/^/seed $seed: /" "$tmp/out"; }
+    killed=$((killed + $(grep -c 'was killed by signal 9' "$tmp/out")))
+  done
+  echo "$killed were killed"
+  [ $bad = 0 ] && [ $killed -gt 0 ]
+}
+export -f chaos_far
+for kind in auto ud; do
+  ok "the same on two hosts ($kind), $((runs / 5)) times" env MRMPI_LINKS=$kind \
+    timeout 3000 simfab run --topology "$topology" --model hdr -- bash -c "chaos_far $((runs / 5))"
+done
+
+# an agreement goes up a tree and down again, as an allreduce does
+costs() { recover 64 costs && awk '/^agree/ {print; exit !($2 <= 3 * $4 && $6 < 20000)}' "$tmp/out"; }
+export -f costs
+ok "64 ranks on two hosts: an agreement takes at most 3 allreduces, a shrink less than 20 ms" \
+  between_hosts bash -c costs
+done_testing
