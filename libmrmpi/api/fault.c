@@ -49,6 +49,7 @@ MPIX_FN(int, Comm_ack_failed, (MPI_Comm comm, int num_to_ack, int *num_acked))
     NOT_NULL(num_acked);
     if (num_to_ack < 0)
         CHECK(mr_fail(MR_ERR_ARG, "num_to_ack is %d", num_to_ack));
+    count_failed_members(c);
     mr_comm_ack(c, (unsigned)num_to_ack);
     *num_acked = (int)c->num_acked;
     API_LEAVE(c);

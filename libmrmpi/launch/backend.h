@@ -50,8 +50,7 @@ int mr_launch_fail(int err, const char *fmt, ...) __attribute__((format(printf, 
 const char *mr_launch_fault(void); /* of this thread since the last clear; NULL: none */
 void mr_launch_clear_fault(void);
 
-/* Another process has ended; by any thread of the client (ends.c). */
-void mr_launch_note_end(int rank);
+/* ---- ends.c ---- */
 void mr_launch_forget_ends(void);
 
 extern const struct mr_launch_backend mr_launch_pmix;

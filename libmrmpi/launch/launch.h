@@ -67,6 +67,7 @@ int mr_launch_failed(void);
  * one at a time.
  */
 void *const *mr_launch_ends(void);
+void mr_launch_note_end(int rank); /* another process has ended, somebody says; by any thread */
 int mr_launch_next_end(void);
 
 /* A sentence about the last failure of this thread: the launcher, the fault and the remedy, or the error's name. */

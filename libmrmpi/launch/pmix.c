@@ -23,6 +23,7 @@
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/launch/backend.h"
 #include "libmrmpi/launch/detect.h"
+#include "libmrmpi/launch/launch.h"
 #include "libmrmpi/launch/mapping.h"
 #include "libmrmpi/launch/pmix_answer.h"
 

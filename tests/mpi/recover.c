@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * recover CASE [SEED [ROUNDS [LONGEST_US]]]: programs that go on after the failure of ranks, under mrrun --recover. The
- * cases: failure    rank 1 dies; what the others see, acknowledge, agree on, and make of the rest root       rank 0
- * dies; agreements and a shrink without the root of the tree revoke     nobody dies; ranks that wait in different ways
- * for others hear of a revocation background agreements and shrinks in the background, several at a time all        all
- * ranks but the last die chaos      ranks die at random moments up to LONGEST_US, of SIGKILL; survivors repair their
- * communicator and continue
+ * recover CASE [SEED [ROUNDS [LONGEST_US]]]: programs that go on after the failure of ranks, under mrrun --recover.
+ *
+ * - failure: rank 1 dies; what the others see, acknowledge, agree on, and make of the rest.
+ * - root: rank 0 dies; agreements and a shrink without the root of the tree.
+ * - revoke: nobody dies; ranks that wait in different ways for others hear of a revocation.
+ * - background: agreements and shrinks in the background, several at a time.
+ * - groups: agreements of two groups; then a rank dies.
+ * - all: all ranks but the last die.
+ * - chaos: ranks die at random moments up to LONGEST_US, of SIGKILL; survivors repair their communicator and continue.
  */
 #include <signal.h>
 #include <time.h>
@@ -486,6 +489,39 @@ static void costs(void)
         printf("agree %.1f allreduce %.1f shrink %.1f us\n", a * 1e6, r * 1e6, s * 1e6);
 }
 
+/* ---- two groups -------------------------------------------------------------------------------------------------- */
+
+/* Each group gets the flags of the other. Even ranks are one group, rank 1 dies. */
+static void between_groups(void)
+{
+    int even = rank % 2 == 0, mine = even ? ~1 : ~2, others = even ? ~2 : ~1, flag, acked;
+    MPI_Comm half, inter;
+    MPI_Request q;
+    FINE(MPI_Comm_split(MPI_COMM_WORLD, even, 0, &half));
+    FINE(MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, even ? 1 : 0, 8, &inter));
+    MPI_Comm_set_errhandler(inter, MPI_ERRORS_RETURN);
+    flag = mine;
+    FINE(MPIX_Comm_agree(inter, &flag));
+    EQ(flag, others);
+    flag = mine & ~(rank == 2 || rank == 3 ? 8 : 0);
+    FINE(MPIX_Comm_iagree(inter, &flag, &q));
+    FINE(MPI_Wait(&q, MPI_STATUS_IGNORE));
+    EQ(flag, others & ~8);
+    if (rank == 1)
+        die();
+    flag = mine;
+    FAILED(MPIX_Comm_agree(inter, &flag));
+    EQ(flag, others);
+    EQ(num_failed(inter), 1); /* whoever has not heard of it from the launcher knows it from the agreement */
+    FINE(MPIX_Comm_ack_failed(inter, size, &acked));
+    EQ(acked, 1);
+    flag = mine;
+    FINE(MPIX_Comm_agree(inter, &flag));
+    EQ(flag, others);
+    MPI_Comm_free(&inter);
+    MPI_Comm_free(&half);
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "failure";
@@ -501,6 +537,8 @@ int main(int argc, char **argv)
         revoke_some();
     else if (!strcmp(what, "background"))
         background();
+    else if (!strcmp(what, "groups"))
+        between_groups();
     else if (!strcmp(what, "all"))
         all_die();
     else if (!strcmp(what, "chaos"))

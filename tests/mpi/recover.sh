@@ -28,13 +28,14 @@ for n in 3 6; do
   ok "a revocation reaches ranks that wait in any way" recover $n revoke
   ok "agreements and shrinks in the background" recover $n background
 done
+ok "agreements of two groups, one of which loses its leader" recover 5 groups
 ok "all but one die" recover 5 all
 not_ok "without --recover the job ends" timeout 60 mrrun -n 3 "$program" failure
 ok "without a failure nothing differs" recover 4 chaos 1 30 0
 
 for kind in auto ud; do
   export MRMPI_LINKS=$kind
-  for case in failure root revoke background; do
+  for case in failure root revoke background groups; do
     ok "two hosts ($kind): $case" far 4 $case
   done
 done

@@ -3,6 +3,8 @@
  * Agreements of communicators, by the scheme of era.h. A packet names its agreement by the communicator's context and
  * group, and by a number; messages of an agreement that the program has not begun here are kept.
  *
+ * Of an intercommunicator each group gets the flags of the other: half of a value's bits are for each group.
+ *
  * An agreement about the same as an earlier one (shrink.c) has a group's name of its own, since members may begin it
  * before or after other agreements of the communicator.
  *
@@ -34,6 +36,7 @@ struct agree {
     struct mr_group *group;                /* NULL: not called */
     struct mr_era era;
     struct mr_era_value *own; /* until begun */
+    unsigned shift;           /* of the decision's flags for this process */
     bool begun, told;
     mr_agreed_fn *agreed;
     void *arg;
@@ -237,6 +240,17 @@ static void begin_agree(struct agree *a)
     play_kept(a);
 }
 
+/* Members that all take for failed, although their failure may not have been told here yet. */
+static void learn_of_failures(const struct agree *a)
+{
+    for (uint32_t i = 0; i < a->era.sum->num_failed; i++) {
+        int world = a->group->world[a->era.sum->failed[i] / 2];
+
+        if (!mr_vc_lost(mr_vc_get_peer(world)))
+            mr_launch_note_end(world);
+    }
+}
+
 /* The caller has not heard yet. */
 static bool was_just_decided(const struct agree *a)
 {
@@ -249,9 +263,11 @@ static void agree_settle(struct agree *a)
     while (a && was_just_decided(a)) {
         struct agree *before = agree_find(a->ctx, a->group_name, a->number - 1);
         struct agree *after = agree_find(a->ctx, a->group_name, a->number + 1);
-        struct mr_agreed d = {.flags = a->era.sum->flags, .number = a->era.sum->number, .nth = a->number};
+        struct mr_agreed d = {
+            .flags = (uint32_t)(a->era.sum->flags >> a->shift), .number = a->era.sum->number, .nth = a->number};
 
         a->told = true;
+        learn_of_failures(a);
         if (before)
             drop_agree(before);
         if (after && after->group && !after->begun)
@@ -278,6 +294,19 @@ static int by_rank(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
+/* The place of the local group's flags in a value: the group of the lowest world rank comes first. */
+static unsigned own_shift(const struct mr_comm *c, const struct mr_group *all)
+{
+    return mr_group_find(c->group, all->world[0]) == MR_UNDEFINED ? 32 : 0;
+}
+
+static uint64_t own_flags(const struct mr_comm *c, const struct mr_group *all, uint32_t flags)
+{
+    unsigned shift = own_shift(c, all);
+
+    return (uint64_t)flags << shift | (uint64_t)UINT32_MAX << (32 - shift);
+}
+
 /* With the failures that are known here now. */
 static struct mr_era_value *own_value(const struct mr_comm *c, const struct mr_group *all, struct mr_vote vote)
 {
@@ -287,7 +316,7 @@ static struct mr_era_value *own_value(const struct mr_comm *c, const struct mr_g
 
     if (v && world) {
         num = mr_comm_failed(c, world, num);
-        *v = (struct mr_era_value){.flags = vote.flags, .number = vote.number, .num_failed = num};
+        *v = (struct mr_era_value){.flags = own_flags(c, all, vote.flags), .number = vote.number, .num_failed = num};
         for (unsigned i = 0; i < num; i++)
             v->failed[i] = (uint32_t)mr_group_find(all, world[i]) * 2 + (i < c->num_acked);
         qsort(v->failed, num, sizeof(v->failed[0]), by_rank);
@@ -325,6 +354,7 @@ enum mr_err mr_agree(struct mr_comm *c, uint32_t ctx, struct mr_vote vote, mr_ag
         return mr_fail(MR_ERR_NO_MEM, "no memory for an agreement");
     }
     a->group = all;
+    a->shift = mr_comm_is_inter(c) ? 32 - own_shift(c, all) : 0;
     a->era.send = send_value;
     a->era.arg = a;
     a->own = own;

@@ -31,7 +31,7 @@ enum mr_era_kind { MR_ERA_UP, MR_ERA_ASK, MR_ERA_DOWN };
  * ascending rank: rank * 2, + 1 if each of the members that the value comes from has acknowledged the failure.
  */
 struct mr_era_value {
-    uint32_t flags;  /* the values' bits, ANDed */
+    uint64_t flags;  /* the values' bits, ANDed */
     uint32_t number; /* the largest */
     uint32_t num_failed;
     uint32_t failed[];
