@@ -164,6 +164,7 @@ struct mr_peer {
     int error;       /* negative errno: the peer is lost, nothing is sent any more */
     bool up;         /* connected: packets can be posted */
     bool backlogged; /* is in the list of that name, as relying below */
+    uint8_t epoch;   /* the present one's number; wraps */
     struct mr_peer *next_connecting, *next_backlogged;
     struct mr_vc *vc;
     struct mr_cm_conn cm;
@@ -171,12 +172,11 @@ struct mr_peer {
     unsigned num_subs, num_now; /* of both epochs, of one */
     unsigned
         num_spare; /* behind those of one epoch: for pairs of rails and paths used while no other leads to the peer */
+    uint32_t arrived; /* mr_peers.arrived when a packet was last sent there */
     struct mr_sub *sub;
     struct mr_sub *now;   /* those of the present epoch, for all new packets */
     struct mr_load *load; /* theirs. up: open, and the port is active */
-    uint8_t epoch;        /* its number; wraps */
     uint32_t *steer;      /* with rules: excluded subchannels by use and size class of a packet (steer.c) */
-    uint32_t arrived;     /* mr_peers.arrived when a packet was last sent there */
     struct mr_sched packet_turn;
     bool fast; /* up, no rules, no lossy links: a short packet takes the fast path, with only the turn to look up */
     struct mr_link *fast_link; /* fast path: the link that takes all such packets; NULL: links in turn */
@@ -191,10 +191,10 @@ struct mr_peer {
     struct mr_window out;      /* packets waiting or unconfirmed */
     bool has_lossy_link;       /* packets in either direction go over links that lose some (net/rely.c) */
     bool relying;
+    bool needed;        /* promised large messages wait for a connection */
+    unsigned num_large; /* large messages under way, by writes or by reads of ours */
     struct mr_peer *next_relying;
     uint64_t heard_ns;        /* its last packet or acknowledgement */
-    unsigned num_large;       /* large messages under way, by writes or by reads of ours */
-    bool needed;              /* promised large messages wait for a connection */
     unsigned num_paths;       /* spare subchannels of further paths: the first of all spare ones */
     uint32_t until_paths;     /* bytes of large messages until fabricd is asked for more paths; 0: it is not */
     uint32_t sick;            /* its rails' health, as it says (conn/route/health.h) */

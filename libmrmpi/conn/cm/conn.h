@@ -67,11 +67,11 @@ struct mr_cm_conn {
     bool rejected; /* FAILED: reported by the peer, with the reason */
     uint16_t reason, detail; /* FAILED: the peer's, or ours for it; MR_CM_NO_REASON: there was none */
     unsigned attempts, pauses;
-    uint64_t asked_ns;    /* our last REQ or REP */
-    uint64_t begun_ns;    /* our first REQ, or the peer's if earlier */
-    uint64_t deadline_ns; /* valid in REQ_SENT and REP_SENT */
+    unsigned attempts_max; /* 0: no bound */
+    uint64_t asked_ns;     /* our last REQ or REP */
+    uint64_t begun_ns;     /* our first REQ, or the peer's if earlier */
+    uint64_t deadline_ns;  /* valid in REQ_SENT and REP_SENT */
     uint64_t timeout_ns, timeout_max_ns;
-    unsigned attempts_max;   /* 0: no bound */
     struct mr_cm_msg *local; /* in a handshake: our description of ourselves, MR_CM_LENGTH bytes; NULL: nothing yet */
 };
 

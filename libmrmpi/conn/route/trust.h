@@ -27,10 +27,10 @@
 
 struct mr_trust {
     uint64_t seen_ns;            /* the time of the counts */
+    uint64_t late_ns;            /* a confirmation was late last; 0: none was */
     uint32_t tried, lost;        /* packets, in 65536ths, */
     uint32_t before;             /* and those of tried that arrived before the first loss, until the second one */
     uint32_t stood_us, moved_us; /* time without progress, and time with progress since the first stall */
-    uint64_t late_ns;            /* a confirmation was late last; 0: none was */
     uint8_t failures;            /* in a row, since packets were lost */
 };
 
