@@ -36,11 +36,20 @@ static void fill(int n, int number)
     memset(in, 0xa5, (size_t)n * size);
 }
 
+/* Without an early end, so the compiler compares many bytes at a time. */
+static bool is_block(const unsigned char *p, int n, int from, int number)
+{
+    unsigned char differ = 0;
+    for (int i = 0; i < n; i++)
+        differ |= p[i] ^ byte_of(from, rank, number, i);
+    return !differ;
+}
+
 /* room: from one block to the next, of which n bytes are the message and the rest is untouched. */
 static void check(const char *what, int n, int room, int number)
 {
     for (int from = 0; from < size; from++)
-        for (int i = 0; i < room; i++)
+        for (int i = is_block(in + (size_t)from * room, n, from, number) ? n : 0; i < room; i++)
             if (in[(size_t)from * room + i] != (i < n ? byte_of(from, rank, number, i) : 0xa5)) {
                 wrong(what, number, from, i);
                 return;

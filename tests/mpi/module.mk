@@ -19,8 +19,8 @@ tests/mpi/p2p_freed_LDFLAGS := -rdynamic
 CFLAGS.tests/mpi := -fPIE -Ilibmrmpi/include
 
 # programs that spend their time on filling and comparing buffers
-FILLS := coll_node coll_ready failover p2p_batches p2p_order p2p_sizes p2p_zcopy rma_sizes rma_types
-$(foreach t,$(if $(SAN),,$(FILLS)),$(eval CFLAGS.tests/mpi/$(t).c := -O2))
+FILLS := coll_node coll_ready failover p2p_batches p2p_freed p2p_modes p2p_order p2p_sizes p2p_zcopy rma_sizes rma_types steps
+$(foreach t,$(if $(SAN),,$(FILLS)),$(eval CFLAGS.tests/mpi/$(t).c := -O3))
 
 # Every function with its arguments
 $(BUILD)/tests/mpi/functions.h: tests/mpi/functions.awk $(BUILD)/man/mrmpi-functions.7 libmrmpi/include/mpi.h

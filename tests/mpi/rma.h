@@ -177,10 +177,12 @@ static inline uint32_t next_of(uint64_t *state)
     return (uint32_t)(x >> 32);
 }
 
+enum { BYTE_PERIOD = 251 }; /* of the bytes below */
+
 /* Byte i of rank r's data in round k. */
 static inline char byte_of(int r, int k, size_t i)
 {
-    return (char)(r * 31 + k * 17 + (int)(i % 251) * 3 + 1);
+    return (char)(r * 31 + k * 17 + (int)(i % BYTE_PERIOD) * 3 + 1);
 }
 
 #endif

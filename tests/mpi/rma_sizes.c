@@ -6,6 +6,7 @@
 #include "rma.h"
 
 #include <alloca.h>
+#include <stdbool.h>
 #include <sys/mman.h>
 
 enum { MOST = 4 << 20, EDGE = 64, PAGE = 4096 };
@@ -19,16 +20,29 @@ static char *fresh(size_t n)
     return p;
 }
 
+/* The first period byte by byte, then copies of all so far. */
 static void fill(char *p, size_t n, int r, int k)
 {
-    for (size_t i = 0; i < n; i++)
+    size_t done = n < BYTE_PERIOD ? n : BYTE_PERIOD, more;
+    for (size_t i = 0; i < done; i++)
         p[i] = byte_of(r, k, i);
+    for (; done < n; done += more) {
+        more = done < n - done ? done : n - done;
+        memcpy(p + done, p, more);
+    }
+}
+
+/* The bytes times this factor. If the contents repeat, their first period is enough; else one byte is wrong. */
+static void is_times(const char *p, size_t n, int r, int k, int factor)
+{
+    bool repeats = n > BYTE_PERIOD && !memcmp(p, p + BYTE_PERIOD, n - BYTE_PERIOD);
+    for (size_t i = 0; i < (repeats ? BYTE_PERIOD : n); i++)
+        EQ(p[i], (char)(factor * byte_of(r, k, i)));
 }
 
 static void is(const char *p, size_t n, int r, int k)
 {
-    for (size_t i = 0; i < n; i++)
-        EQ(p[i], byte_of(r, k, i));
+    is_times(p, n, r, k, 1);
 }
 
 static void is_all(const char *p, size_t n, char value)
@@ -67,8 +81,7 @@ static void one(const struct win *w, enum way way, size_t n, char *buf, int k)
     way_close(way, w);
     own_open(w);
     is_all(w->mem, EDGE + at, 0x5a);
-    for (size_t i = 0; i < n; i++)
-        EQ(w->mem[EDGE + at + i], (char)(2 * byte_of(left, k, i)));
+    is_times(w->mem + EDGE + at, n, left, k, 2);
     is_all(w->mem + EDGE + at + n, EDGE, 0x5a);
     own_close(w);
 }

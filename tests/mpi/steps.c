@@ -44,8 +44,22 @@ static void fill(int m, int number)
 {
     memset(in[m], STRANGE, (size_t)bytes * 2);
     memset(out[m], STRANGE, (size_t)bytes * 2);
-    for (int i = 0; i < bytes; i++)
+    for (int i = 0; step == 1 && i < bytes; i++)
+        out[m][i] = byte_of(rank, number, i);
+    for (int i = 0; step != 1 && i < bytes; i++)
         out[m][i * step] = byte_of(rank, number, i);
+}
+
+/* A message in one piece as it should be. Without an early end, so the compiler compares many bytes at a time. */
+static int is_message(const unsigned char *p, int number)
+{
+    unsigned char differ = 0;
+
+    for (int i = 0; i < bytes; i++)
+        differ |= p[i] ^ byte_of(peer, number, i);
+    for (int i = bytes; i < 2 * bytes; i++)
+        differ |= p[i] ^ STRANGE;
+    return !differ;
 }
 
 /*
@@ -54,6 +68,8 @@ static void fill(int m, int number)
  */
 static void check_bytes(int m, int number)
 {
+    if (step == 1 && is_message(in[m], number))
+        return;
     for (int i = 0, next = 0, k = 0; i < 2 * bytes; i++) {
         int want = STRANGE;
 
