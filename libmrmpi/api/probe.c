@@ -29,6 +29,8 @@ MPI_FN(int, Iprobe, (int source, int tag, MPI_Comm comm, int *flag, MPI_Status *
     NOT_NULL(flag);
     CHECK(api_source(c, source, tag));
     *flag = source == MPI_PROC_NULL || mr_iprobe(source, tag, c, c->context, &st);
+    if (!*flag)
+        CHECK(mr_probe_fate(source, c, c->context));
     if (*flag)
         api_status(status, &st);
     API_LEAVE(c);
@@ -78,8 +80,7 @@ MPI_FN(int, Improbe, (int source, int tag, MPI_Comm comm, int *flag, MPI_Message
         struct mr_message *m = mr_improbe(source, tag, c, c->context, &st);
         *flag = m != NULL;
         *message = MPI_MESSAGE_NULL;
-        if (m)
-            CHECK(new_message_handle(m, message));
+        CHECK(m ? new_message_handle(m, message) : mr_probe_fate(source, c, c->context));
     }
     if (*flag)
         api_status(status, &st);

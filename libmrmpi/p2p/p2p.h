@@ -211,10 +211,15 @@ enum mr_err mr_send(const void *buf, size_t count, struct mr_type *type, int des
 enum mr_err mr_recv(void *buf, size_t count, struct mr_type *type, int src, int tag, struct mr_comm *comm, uint32_t ctx,
                     struct mr_status *status);
 
-/* See mr_progress_try. */
+/* See mr_progress_try. In vain: mr_probe_fate. */
 bool mr_iprobe(int src, int tag, struct mr_comm *comm, uint32_t ctx, struct mr_status *status);
+/*
+ * No message is here: MR_SUCCESS if one may come. Else the sender has failed, or, from any source, a process whose
+ * failure is not acknowledged (MR_ERR_PROC_FAILED_PENDING), or the communicator is revoked.
+ */
+enum mr_err mr_probe_fate(int src, struct mr_comm *comm, uint32_t ctx);
 enum mr_err mr_probe(int src, int tag, struct mr_comm *comm, uint32_t ctx, struct mr_status *status);
-/* Matched probe: takes the message out of the queue; NULL: none. For MR_PROC_NULL it gives mr_message_no_proc. */
+/* Matched probe: takes the message out of the queue. NULL: none (mr_probe_fate). MR_PROC_NULL: mr_message_no_proc. */
 struct mr_message;
 extern struct mr_message *const mr_message_no_proc;
 enum mr_err mr_mprobe(int src, int tag, struct mr_comm *comm, uint32_t ctx, struct mr_message **msg,
@@ -348,6 +353,7 @@ void mr_comm_revoke(struct mr_comm *c);
 struct mr_vote {
     uint32_t flags, number;
     uint64_t again; /* 0, or which further agreement about the same this is: of these each has one of its own */
+    bool common;    /* both groups of an intercommunicator get the bits of all votes, not those of the other group */
 };
 struct mr_era_value;
 struct mr_agreed {

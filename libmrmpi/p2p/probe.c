@@ -63,6 +63,26 @@ enum mr_err mr_probe(int src, int tag, struct mr_comm *comm, uint32_t ctx, struc
     return p.found ? MR_SUCCESS : p.error;
 }
 
+enum mr_err mr_probe_fate(int src, struct mr_comm *comm, uint32_t ctx)
+{
+    const struct mr_vc *vc;
+
+    if (!mr_pt2pt.ended)
+        return MR_SUCCESS;
+    if (comm->fault == MR_ERR_REVOKED && ctx != MR_CTX_FINALIZE)
+        return mr_fail(MR_ERR_REVOKED, "the communicator has been revoked");
+    if (src == MR_ANY_SOURCE)
+        return mr_config.recover && mr_comm_unacked(comm)
+                   ? mr_fail(MR_ERR_PROC_FAILED_PENDING,
+                             "a process has failed that may be the sender of a message from "
+                             "any source (see MPIX_Comm_ack_failed)")
+                   : MR_SUCCESS;
+    vc = mr_vc_known_peer(mr_comm_world_rank(comm, src));
+    if (vc && mr_vc_lost(vc))
+        return mr_fail(MR_ERR_PROC_FAILED, "rank %d of the communicator has failed", src);
+    return MR_SUCCESS;
+}
+
 /* Lock held: the message found by the probe is still there. */
 enum mr_err mr_mprobe(int src, int tag, struct mr_comm *comm, uint32_t ctx, struct mr_message **msg,
                       struct mr_status *status)
