@@ -181,6 +181,14 @@ static bool goes_on(const struct job *job)
     return job->opts->recover && job->met && job->phase == JOB_RUNNING && !job->failed;
 }
 
+static void count_lost(struct job *job, int status)
+{
+    if (!job->lost_status)
+        job->lost_status = status ? status : 1;
+    if (!job->running && job->ended_well < 0)
+        job->status = job->lost_status;
+}
+
 /* The job goes on without this rank. The others were told of its end. */
 static void leave_behind(struct job *job, int rank, enum verdict v, int wait_status)
 {
@@ -190,10 +198,7 @@ static void leave_behind(struct job *job, int rank, enum verdict v, int wait_sta
     describe_rank(job, rank, name, sizeof(name));
     verdict_describe(v, wait_status, what, sizeof(what));
     job_say(job, "%s %s%s", name, what, job->running ? "; the job goes on without this rank (--recover)" : "");
-    if (!job->lost_status)
-        job->lost_status = status ? status : 1;
-    if (!job->running && job->ended_well < 0)
-        job->status = job->lost_status;
+    count_lost(job, status);
 }
 
 /* Is the end of a rank that may have been the cause not judged yet? */
@@ -362,9 +367,75 @@ void job_on_exec_failure(struct job *job, int rank, int error, const char *why)
     fail(job, error == ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_EXECUTABLE);
 }
 
-/* Processes started on that host can no longer be seen. */
-static void forget_host(struct job *job, int host)
+/*
+ * Ranks that lose each other do so at about the same time, after MRMPI_PATIENCE: the time in which the others of a host
+ * that was cut off may say so, too.
+ */
+enum { DOUBTS_MS = 1000 };
+
+void job_on_doubt(struct job *job, const struct server_event *event)
 {
+    int by = event->rank, of = event->code;
+    struct server_event *more, answered = *event;
+
+    if (!goes_on(job) || of < 0 || of >= job->place.ranks || of == by || !job->ranks[of].running ||
+        job->ranks[of].finalized) {
+        server_answer(&answered);
+        return;
+    }
+    more = realloc(job->doubters, (size_t)(job->num_doubters + 1) * sizeof(*more));
+    if (!more || !doubts_add(&job->doubts, by, of))
+        abort();
+    job->doubters = more;
+    more[job->num_doubters++] = *event;
+    if (!job->doubts_until_ms)
+        job->doubts_until_ms = job_now_ms() + DOUBTS_MS;
+}
+
+/* Whoever waits for the end of a rank that runs goes on waiting. A killed rank needs no answer. */
+static void answer_doubts(struct job *job)
+{
+    int kept = 0;
+
+    for (int i = 0; i < job->num_doubters; i++) {
+        struct server_event *e = &job->doubters[i];
+        const struct rank *by = &job->ranks[e->rank], *of = &job->ranks[e->code];
+
+        if (of->running && !of->finalized && goes_on(job))
+            job->doubters[kept++] = *e;
+        else if (by->running && !by->expelled)
+            server_answer(e);
+    }
+    job->num_doubters = kept;
+}
+
+static void judge_doubts(struct job *job)
+{
+    bool *lives = calloc((size_t)job->place.ranks, sizeof(*lives));
+    char name[160];
+    int r, by;
+
+    if (!lives)
+        abort();
+    for (r = 0; r < job->place.ranks; r++)
+        lives[r] = job->ranks[r].running && !job->ranks[r].finalized;
+    while (goes_on(job) && (r = doubts_end_one(&job->doubts, lives, job->place.ranks, &by)) >= 0) {
+        job_say(job, "%s and rank %d cannot reach each other: ending rank %d",
+                describe_rank(job, r, name, sizeof(name)), by, r);
+        job->ranks[r].expelled = true;
+        reach_signal_rank(job, r, SIGKILL);
+    }
+    free(lives);
+    answer_doubts(job);
+    doubts_free(&job->doubts);
+    job->doubts_until_ms = 0;
+}
+
+/* Processes started on that host can no longer be seen. on: the job goes on without them. Returns their number. */
+static int forget_host(struct job *job, int host, bool on)
+{
+    int ranks = 0;
+
     for (int r = 0; r < job->place.ranks; r++) {
         struct rank *rank = &job->ranks[r];
 
@@ -372,15 +443,39 @@ static void forget_host(struct job *job, int host)
             continue;
         source_close(&rank->out);
         source_close(&rank->err);
-        if (rank->running && !--job->running)
-            job->ended_ms = job_now_ms();
+        if (!rank->running)
+            continue;
         rank->running = false;
+        ranks++;
+        if (!--job->running)
+            job->ended_ms = job_now_ms();
+        if (on)
+            server_tell_end(r);
     }
+    answer_doubts(job);
+    return ranks;
+}
+
+/* The hosts behind it, which are reported next, may be lost as well. */
+static void leave_host_behind(struct job *job, int host, const char *why, int ranks)
+{
+    if (why)
+        job_say(job, "host %s: %s%s", job->hosts.name[host], why,
+                job->running ? "; the job goes on without its ranks (--recover)" : "");
+    if (ranks)
+        count_lost(job, 1);
+    settle(job);
 }
 
 void job_on_lost_host(struct job *job, int host, const char *why)
 {
-    forget_host(job, host);
+    bool on = goes_on(job);
+    int ranks = forget_host(job, host, on);
+
+    if (on) {
+        leave_host_behind(job, host, why, ranks);
+        return;
+    }
     if (!why || job->phase == JOB_KILLED || (job->failed && job->suspect.set))
         return;
     if (job->failed || job->phase != JOB_RUNNING) {
@@ -464,6 +559,7 @@ void job_on_exit(struct job *job, int rank, int wait_status)
         job_say(job, "%s %s", name, what);
     if (goes_on(job))
         server_tell_end(rank);
+    answer_doubts(job);
     if (v == VERDICT_FINE || job->phase != JOB_RUNNING) {
         count_status(job, wait_status);
         end_well(job, rank);
@@ -721,6 +817,8 @@ void job_on_time(struct job *job)
         tell_absent(job);
     if (job->look_at_ms && now >= job->look_at_ms)
         look_in_time(job, now);
+    if (job->doubts_until_ms && now >= job->doubts_until_ms)
+        judge_doubts(job);
     settle(job);
     if (job->timeout_at_ms && now >= job->timeout_at_ms) {
         job->timeout_at_ms = 0;

@@ -13,6 +13,7 @@
 #include <sys/types.h>
 
 #include "mrrun/attach.h"
+#include "mrrun/doubts.h"
 #include "mrrun/processes.h"
 #include "mrrun/hosts.h"
 #include "mrrun/inquiry.h"
@@ -33,6 +34,7 @@ struct rank {
     pid_t pid; /* also its process group */
     bool running, connected, finalized;
     bool unheard;       /* ended with code 0, and MPI_Finalize was not heard of then */
+    bool expelled;      /* killed, because others could not reach it any more */
     enum ending ending; /* state of this rank's end when a failure was first reported */
     int starts;         /* number of starts of MPI */
     int pidfd;          /* -1: none */
@@ -86,6 +88,10 @@ struct job {
     int most_starts;
     bool met;        /* all ranks have started MPI: from then on --recover holds */
     int lost_status; /* of the first rank that the job went on without; 0: none */
+    struct doubts doubts;
+    struct server_event *doubters; /* [num_doubters] not answered yet */
+    int num_doubters;
+    uint64_t doubts_until_ms; /* time to judge the doubts; 0: there are none */
 
     enum job_phase phase;
     uint64_t kill_at_ms, timeout_at_ms; /* CLOCK_MONOTONIC; 0: never */
@@ -132,6 +138,8 @@ void job_on_finalized(struct job *job, int rank);
 void job_on_abort(struct job *job, int rank, int code, const char *why, const enum ending *ending);
 /* The agents' report of the ends under way when a failure was reported. */
 void job_on_endings(struct job *job, const enum ending *ending);
+/* A rank cannot reach another one, and waits for an answer: with --recover one of the two has to go. */
+void job_on_doubt(struct job *job, const struct server_event *event);
 /* A host is lost with its ranks. why NULL: the host on the route to it was lost, and reported. */
 void job_on_lost_host(struct job *job, int host, const char *why);
 void job_on_started(struct job *job, int rank, pid_t pid, const char *bound);

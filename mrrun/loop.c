@@ -82,6 +82,7 @@ static int wait_ms(const struct job *job)
         job->timeout_at_ms,
         job->look_at_ms,
         job->absent_at_ms,
+        job->doubts_until_ms,
         inquiry_due_ms(&job->inquiry, job_now_ms()),
         job->suspect.set ? job->suspect.tell_at_ms : 0,
         job->unheard >= 0 ? job->unheard_until_ms : 0,
@@ -125,6 +126,8 @@ static void drain_server(struct job *job)
             job_on_finalized(job, event.rank);
         else if (event.kind == SERVER_MET)
             job->met = true;
+        else if (event.kind == SERVER_DOUBT)
+            job_on_doubt(job, &event);
         else
             take_abort(job, &event);
         free(event.ending);

@@ -20,6 +20,14 @@ void reach_signal(struct job *job, int sig)
             spawn_signal(job->ranks[r].pid, sig);
 }
 
+void reach_signal_rank(struct job *job, int rank, int sig)
+{
+    if (job->agents)
+        agents_signal(job->agents, rank, sig);
+    else if (job->ranks[rank].running)
+        spawn_signal(job->ranks[rank].pid, sig);
+}
+
 void reach_kill_strays(struct job *job)
 {
     if (job->agents)

@@ -6,6 +6,7 @@
 #include "mrrun/job.h"
 
 void reach_signal(struct job *job, int sig);
+void reach_signal_rank(struct job *job, int rank, int sig);
 /* SIGKILL to descendants of ranks, including those outside their groups. */
 void reach_kill_strays(struct job *job);
 /* Stops mrrun until continued. */

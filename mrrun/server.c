@@ -109,23 +109,49 @@ static pmix_status_t on_fence(const pmix_proc_t procs[], size_t nprocs, const pm
     return PMIX_SUCCESS;
 }
 
-/* A rank whose job recovers publishes a key of this beginning behind its first fence (libmrmpi/api/init/init.c). */
-#define KEY_MET "mrmpi.met"
+/*
+ * A rank whose job recovers publishes keys of these beginnings: behind its first fence (libmrmpi/api/init/init.c), and
+ * when it takes another rank, whose number follows, for dead (libmrmpi/p2p/fault/lost.c).
+ */
+#define KEY_MET   "mrmpi.met"
+#define KEY_DOUBT "mrmpi.lost."
+
+static bool begins_with(const char *text, const char *beginning)
+{
+    return !strncmp(text, beginning, strlen(beginning));
+}
+
+/* True: the rank waits for server_answer(). */
+static bool hear_key(int rank, const char *key, pmix_op_cbfunc_t done, void *cbdata)
+{
+    struct server_event event = {.kind = SERVER_MET, .rank = rank};
+    bool doubt = begins_with(key, KEY_DOUBT);
+
+    if (doubt) {
+        event.kind = SERVER_DOUBT;
+        event.code = atoi(key + strlen(KEY_DOUBT));
+        event.answer = done;
+        event.answer_arg = cbdata;
+    }
+    if (doubt || begins_with(key, KEY_MET))
+        post_event(&event);
+    return doubt;
+}
 
 /* Directives, such as a lifetime, have names of libpmix's own: published values stay as long as the job. */
 static pmix_status_t on_publish(const pmix_proc_t *proc, const pmix_info_t info[], size_t ninfo, pmix_op_cbfunc_t done,
                                 void *cbdata)
 {
-    struct server_event met = {.kind = SERVER_MET, .rank = proc->rank};
     pmix_status_t rc = PMIX_SUCCESS;
+    bool waits = false;
 
-    for (size_t i = 0; i < ninfo && rc == PMIX_SUCCESS; i++) {
+    for (size_t i = 0; i < ninfo && rc == PMIX_SUCCESS && !waits; i++) {
         if (!PMIX_CHECK_RESERVED_KEY(info[i].key))
             rc = published_add(proc, info[i].key, &info[i].value);
-        if (!strncmp(info[i].key, KEY_MET, sizeof(KEY_MET) - 1))
-            post_event(&met);
+        waits = hear_key((int)proc->rank, info[i].key, done, cbdata);
     }
-    done(rc, cbdata);
+    if (!waits)
+        done(rc, cbdata);
     return PMIX_SUCCESS;
 }
 

@@ -18,17 +18,20 @@
 #include "mrrun/processes.h"
 #include "mrrun/placement.h"
 
-/* MET: this rank has seen that all ranks have published their addresses in MPI_Init. */
-enum server_event_kind { SERVER_CONNECTED, SERVER_FINALIZED, SERVER_ABORT, SERVER_MET };
+/*
+ * MET: this rank has seen that all ranks have published their addresses in MPI_Init. DOUBT: this rank cannot reach
+ * rank `code`, and waits until one of the two is known to have ended.
+ */
+enum server_event_kind { SERVER_CONNECTED, SERVER_FINALIZED, SERVER_ABORT, SERVER_MET, SERVER_DOUBT };
 
 struct server_event {
     enum server_event_kind kind;
     int rank;
-    int code;            /* ABORT */
+    int code;            /* ABORT, DOUBT */
     char why[200];       /* ABORT; may be cut */
     enum ending *ending; /* ABORT: ends under way of all ranks, while this rank waited for our answer; or NULL. The
                             taker frees the array */
-    void (*answer)(int status, void *arg); /* ABORT: server_answer(); NULL: already answered */
+    void (*answer)(int status, void *arg); /* ABORT, DOUBT: server_answer(); NULL: already answered */
     void *answer_arg;
 };
 

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 $(call unit_test,test_placement,mrrun/placement.c libmrmpi/launch/mapping.c libmrmpi/launch/nodemap.c)
 
+$(call unit_test,test_doubts,mrrun/doubts.c)
+
 $(call unit_test,test_options, \
     $(addprefix mrrun/,options.c others.c ranges.c binding.c outfiles.c output.c hostlist.c words.c environment.c))
 

@@ -6,6 +6,7 @@
  */
 #include "libmrmpi/p2p/fault/fault.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "libmrmpi/launch/launch.h"
@@ -13,11 +14,27 @@
 #include "libmrmpi/p2p/request/state.h"
 
 static int *lost; /* [mr_pt2pt.num_lost] world ranks */
+static int told;  /* the rank whose end is being taken from the launcher's news, + 1 */
 
 /* ---- the list ---------------------------------------------------------------------------------------------------- */
 
+/*
+ * All must take the same processes for failed. Of two processes that live and cannot reach each other the launcher ends
+ * one, perhaps this one; meanwhile it keeps this process waiting.
+ */
+static void tell_launcher(int world_rank)
+{
+    char key[32];
+
+    snprintf(key, sizeof(key), "mrmpi.lost.%d", world_rank);
+    if (mr_launch_put(key, "", 1))
+        mr_log(MR_LOG_WARN, "the launcher does not hear that rank %d cannot be reached", world_rank);
+}
+
 bool mr_lost_note(int world_rank)
 {
+    if (mr_config.recover && told != world_rank + 1)
+        tell_launcher(world_rank);
     if (!lost)
         lost = malloc((size_t)mr_launch_info()->size * sizeof(*lost));
     if (!lost)
@@ -35,10 +52,12 @@ static int take_ends(void)
 
         if (mr_vc_lost(vc))
             continue;
+        told = rank + 1;
         if (mr_shm_reaches(vc))
             mr_shm_lose(vc);
         else if (mr_net_reaches(vc))
             mr_net_lose(vc);
+        told = 0;
     }
     return n;
 }
