@@ -173,12 +173,10 @@ MPIX_FN(int, Comm_iagree, (MPI_Comm comm, int *flag, MPI_Request *request))
 
 /* ---- the living members ------------------------------------------------------------------------------------------ */
 
-static enum mr_err check_intra(const struct mr_comm *c)
+/* made NULL: nobody lives in one group of an intercommunicator. */
+static enum mr_err new_shrunken(struct mr_comm *made, MPI_Comm *newcomm)
 {
-    return mr_comm_is_inter(c)
-               ? mr_fail(MR_ERR_UNSUPPORTED_OPERATION,
-                         "mrmpi %s makes no intercommunicator of the living members of another", MRMPI_VERSION)
-               : MR_SUCCESS;
+    return made ? api_new_comm(made, newcomm) : MR_SUCCESS;
 }
 
 MPIX_FN(int, Comm_shrink, (MPI_Comm comm, MPI_Comm *newcomm))
@@ -188,9 +186,8 @@ MPIX_FN(int, Comm_shrink, (MPI_Comm comm, MPI_Comm *newcomm))
     CHECK(api_comm(comm, &c));
     NOT_NULL(newcomm);
     *newcomm = MPI_COMM_NULL;
-    CHECK(check_intra(c));
     CHECK(mr_comm_shrink(c, &made));
-    err = api_new_comm(made, newcomm);
+    err = new_shrunken(made, newcomm);
     API_LEAVE(c);
 }
 
@@ -205,7 +202,7 @@ static void give_shrunken(struct mr_request *req, void *arg)
     struct shrinking *s = arg;
 
     if (!req->status.error)
-        req->status.error = api_new_comm(s->made, s->newcomm);
+        req->status.error = new_shrunken(s->made, s->newcomm);
     free(s);
 }
 
@@ -220,7 +217,6 @@ MPIX_FN(int, Comm_ishrink, (MPI_Comm comm, MPI_Comm *newcomm, MPI_Request *reque
     NOT_NULL(request);
     *newcomm = MPI_COMM_NULL;
     *request = MPI_REQUEST_NULL;
-    CHECK(check_intra(c));
     s = calloc(1, sizeof(*s));
     if (!s)
         CHECK(mr_fail(MR_ERR_NO_MEM, "no memory for a communicator"));

@@ -143,7 +143,10 @@ void mr_coll_drop(struct mr_schedule *s);
 enum mr_err mr_comm_dup(struct mr_comm *c, enum mr_err wrong, struct mr_comm **out);
 /* *out must not be used before the request is complete; with the error of another it ends, and then *out is none. */
 enum mr_err mr_comm_idup(struct mr_comm *c, enum mr_err wrong, struct mr_comm **out, struct mr_request **req);
-/* The members of c that live, as all of them agree; works on a revoked communicator, too. *out: once complete. */
+/*
+ * The members of c that live, as all of them agree; works on a revoked communicator, too. *out: once complete. NULL:
+ * nobody lives in one group of an intercommunicator.
+ */
 enum mr_err mr_comm_shrink(struct mr_comm *c, struct mr_comm **out);
 enum mr_err mr_comm_ishrink(struct mr_comm *c, struct mr_comm **out, struct mr_request **req);
 /* *out NULL: color is MR_UNDEFINED */

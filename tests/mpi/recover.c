@@ -8,6 +8,8 @@
  * - background: agreements and shrinks in the background, several at a time.
  * - groups: agreements of two groups; then a rank dies.
  * - all: all ranks but the last die.
+ * - host: the agent of the second host dies, with the upper half of the ranks.
+ * - cut: something outside cuts the second host off, and the upper half of the ranks dies of that.
  * - chaos: ranks die at random moments up to LONGEST_US, of SIGKILL; survivors repair their communicator and continue.
  */
 #include <signal.h>
@@ -116,6 +118,7 @@ static void any_source(MPI_Comm c)
 {
     int x = 0, y = 5, flag;
     MPI_Request q;
+    MPI_Message m;
     MPI_Status st;
     if (rank == 0) {
         FAILED(MPI_Recv(&x, 1, MPI_INT, MPI_ANY_SOURCE, 9, c, MPI_STATUS_IGNORE));
@@ -123,9 +126,17 @@ static void any_source(MPI_Comm c)
         EQ(class_of(MPI_Wait(&q, MPI_STATUS_IGNORE)), MPIX_ERR_PROC_FAILED_PENDING);
         EQ(class_of(MPI_Test(&q, &flag, MPI_STATUS_IGNORE)), MPIX_ERR_PROC_FAILED_PENDING);
         CHECK(q != MPI_REQUEST_NULL);
+        EQ(class_of(MPI_Iprobe(MPI_ANY_SOURCE, 9, c, &flag, MPI_STATUS_IGNORE)), MPIX_ERR_PROC_FAILED_PENDING);
+        EQ(class_of(MPI_Improbe(MPI_ANY_SOURCE, 9, c, &flag, &m, MPI_STATUS_IGNORE)), MPIX_ERR_PROC_FAILED_PENDING);
         EQ(num_acked(c), 0);
         FINE(MPIX_Comm_failure_ack(c));
         EQ(num_acked(c), 1);
+        FINE(MPI_Iprobe(MPI_ANY_SOURCE, 9, c, &flag, MPI_STATUS_IGNORE));
+        EQ(flag, 0);
+        FINE(MPI_Improbe(MPI_ANY_SOURCE, 9, c, &flag, &m, MPI_STATUS_IGNORE));
+        EQ(flag, 0);
+        FINE(MPI_Iprobe(2, 9, c, &flag, MPI_STATUS_IGNORE));
+        EQ(flag, 0);
         FINE(MPI_Send(&x, 1, MPI_INT, 2, 5, c));
         FINE(MPI_Wait(&q, &st));
         EQ(st.MPI_SOURCE, 2);
@@ -141,9 +152,12 @@ static void after_death(MPI_Comm c, int dead)
     static char big[1 << 20];
     int x = 0, sum, flag, got;
     MPI_Request q;
+    MPI_Message m;
     MPI_Comm rest;
     MPI_Group g;
     FAILED(MPI_Recv(&x, 1, MPI_INT, dead, 1, c, MPI_STATUS_IGNORE));
+    FAILED(MPI_Iprobe(dead, 1, c, &flag, MPI_STATUS_IGNORE));
+    FAILED(MPI_Improbe(dead, 1, c, &flag, &m, MPI_STATUS_IGNORE));
     FAILED(MPI_Ssend(big, sizeof(big), MPI_CHAR, dead, 1, c));
     FAILED(MPI_Send(&x, 1, MPI_INT, dead, 1, c));
     FINE(MPI_Irecv(big, sizeof(big), MPI_CHAR, dead, 2, c, &q));
@@ -264,6 +278,7 @@ static void later_operations(MPI_Comm c)
     REVOKED(MPI_Wait(&q, MPI_STATUS_IGNORE));
     REVOKED(MPI_Recv(&x, 1, MPI_INT, peer, 1, c, MPI_STATUS_IGNORE));
     REVOKED(MPI_Probe(peer, 1, c, MPI_STATUS_IGNORE));
+    REVOKED(MPI_Iprobe(peer, 1, c, &flag, MPI_STATUS_IGNORE));
     REVOKED(MPI_Bcast(&x, 1, MPI_INT, 0, c));
     REVOKED(MPI_Comm_dup(c, &d));
     REVOKED(MPI_Comm_split(c, 0, 0, &d));
@@ -456,6 +471,37 @@ static void chaos(int rounds, unsigned longest_us)
         MPI_Comm_free(&c);
 }
 
+/* ---- a host ------------------------------------------------------------------------------------------------------ */
+
+static void host_goes(int agent)
+{
+    int x = 1, sum, err = 0, n, round = 0;
+    MPI_Comm c;
+    FINE(MPI_Comm_dup(MPI_COMM_WORLD, &c));
+    for (int i = 0; i < 8; i++)
+        FINE(MPI_Allreduce(&x, &sum, 1, MPI_INT, MPI_SUM, c));
+    if (rank != size / 2) {
+        FINE(MPI_Send(&x, 1, MPI_INT, size / 2, 0, c));
+    } else { /* once all have the results */
+        for (int i = 1; i < size; i++)
+            FINE(MPI_Recv(&x, 1, MPI_INT, MPI_ANY_SOURCE, 0, c, MPI_STATUS_IGNORE));
+        if (agent)
+            kill(getppid(), SIGKILL);
+    }
+    while (!err)
+        err = MPI_Allreduce(&x, &sum, 1, MPI_INT, MPI_SUM, c);
+    CHECK(class_of(err) == MPIX_ERR_PROC_FAILED || class_of(err) == MPIX_ERR_REVOKED);
+    do {
+        repair(&c, &round);
+        MPI_Comm_size(c, &n);
+        usleep(1000);
+    } while (n > size / 2);
+    EQ(n, size / 2);
+    CHECK(rank < size / 2);
+    use_comm(c);
+    MPI_Comm_free(&c);
+}
+
 /* ---- what an agreement costs ------------------------------------------------------------------------------------- */
 
 static double time_of(void (*f)(MPI_Comm c), MPI_Comm c)
@@ -501,11 +547,30 @@ static void costs(void)
 
 /* ---- two groups -------------------------------------------------------------------------------------------------- */
 
-/* Each group gets the flags of the other. Even ranks are one group, rank 1 dies. */
+/* Of the even ranks, and of the odd ones but rank 1. */
+static void use_inter(MPI_Comm c, int even)
+{
+    int here, there, sum, one = 1, from = -1, r;
+    MPI_Comm_set_errhandler(c, MPI_ERRORS_RETURN);
+    MPI_Comm_size(c, &here);
+    MPI_Comm_remote_size(c, &there);
+    MPI_Comm_rank(c, &r);
+    EQ(here, even ? (size + 1) / 2 : size / 2 - 1);
+    EQ(there, even ? size / 2 - 1 : (size + 1) / 2);
+    FINE(MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, c));
+    EQ(sum, there);
+    if (r == 0) {
+        FINE(MPI_Sendrecv(&rank, 1, MPI_INT, 0, 6, &from, 1, MPI_INT, 0, 6, c, MPI_STATUS_IGNORE));
+        EQ(from, even ? 3 : 0);
+    }
+    FINE(MPI_Barrier(c));
+}
+
+/* Each group gets the flags of the other. Even ranks are one group, rank 1 dies; then all odd ones. */
 static void between_groups(void)
 {
     int even = rank % 2 == 0, mine = even ? ~1 : ~2, others = even ? ~2 : ~1, flag, acked;
-    MPI_Comm half, inter;
+    MPI_Comm half, inter, rest, none;
     MPI_Request q;
     FINE(MPI_Comm_split(MPI_COMM_WORLD, even, 0, &half));
     FINE(MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, even ? 1 : 0, 8, &inter));
@@ -528,6 +593,21 @@ static void between_groups(void)
     flag = mine;
     FINE(MPIX_Comm_agree(inter, &flag));
     EQ(flag, others);
+    if (rank == 0)
+        MPIX_Comm_revoke(inter);
+    FINE(MPIX_Comm_shrink(inter, &rest));
+    use_inter(rest, even);
+    if (!even) /* the last of its group */
+        for (int r = 3; r < size; r += 2)
+            if (rank == r)
+                die();
+    FINE(MPIX_Comm_ishrink(rest, &none, &q));
+    FINE(MPI_Wait(&q, MPI_STATUS_IGNORE));
+    while (none != MPI_COMM_NULL) { /* not all had died */
+        MPI_Comm_free(&none);
+        FINE(MPIX_Comm_shrink(rest, &none));
+    }
+    MPI_Comm_free(&rest);
     MPI_Comm_free(&inter);
     MPI_Comm_free(&half);
 }
@@ -553,6 +633,8 @@ int main(int argc, char **argv)
         all_die();
     else if (!strcmp(what, "chaos"))
         chaos(argc > 3 ? atoi(argv[3]) : 200, argc > 4 ? (unsigned)atoi(argv[4]) : 60000);
+    else if (!strcmp(what, "host") || !strcmp(what, "cut"))
+        host_goes(!strcmp(what, "host"));
     else if (!strcmp(what, "costs"))
         costs();
     else

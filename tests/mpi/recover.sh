@@ -46,6 +46,22 @@ for case in failure root; do
   by="--launcher $tmp/on --hosts h1,h2" ok "two hosts with agents: $case" far 4 $case
   goes_on
 done
+by="--launcher $tmp/on --hosts h1,h2" ok "a host dies with its ranks" far 4 host
+like "which is told" "host h2: its agent is lost: .*the job goes on without its ranks" "$tmp/out"
+
+# Ranks that live and lose each other: one side is ended, so that all survivors see the same.
+cut() {
+  simfab fault link "h2 mlx5_0" loss=1 at=50ms
+  simfab fault link "h2 mlx5_1" loss=1 at=50ms
+  MRMPI_PATIENCE=1 recover 4 cut
+  s=$?
+  cat "$tmp/out"
+  return $s
+}
+export -f cut
+ok "a host that is cut off" between_hosts bash -c cut
+like "loses its ranks" "rank 3 .* cannot reach each other: ending rank 3" "$tmp/out"
+not_ok "no other rank goes" grep -q "ending rank [01]" "$tmp/out"
 
 # Survivors check what they agree on, and each message between them.
 killed=0 bad=0

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A communicator of the living members of another: one agreement, whose decision names the failed members, and the
- * context. Its number is the largest that a member has not used. Two communicators made at a time could get the same
- * number from different members, so a process offers a number in one agreement at a time; where a member has not
- * offered, the members agree again. Of several the lowest context goes first, everywhere.
+ * context, or the first of the two contexts of an intercommunicator. Its number is the largest that a member has not
+ * used. Two communicators made at a time could get the same number from different members, so a process offers a number
+ * in one agreement at a time; where a member has not offered, the members agree again. Of several the lowest context
+ * goes first, everywhere.
  */
 #include <stdlib.h>
 
@@ -58,23 +59,49 @@ static void end_shrink(struct shrink *s, enum mr_err err)
     free(s);
 }
 
+/* The members of g that live, in its order. NULL: no memory. */
+static struct mr_group *living(const struct mr_group *g, const struct mr_agreed *d)
+{
+    int *world = malloc((size_t)g->size * sizeof(*world) + 1), n = 0;
+    struct mr_group *made;
+
+    if (!world)
+        return NULL;
+    for (int i = 0; i < g->size; i++)
+        if (!mr_agreed_failed(d, mr_group_find(d->group, g->world[i])))
+            world[n++] = g->world[i];
+    made = mr_group_new(n, world);
+    free(world);
+    return made;
+}
+
+/* Of two groups; none where nobody lives in one of them. */
+static enum mr_err make_inter(const struct shrink *s, const struct mr_agreed *d, const uint32_t *ids)
+{
+    struct mr_group *g = living(s->parent->group, d), *peers = living(mr_comm_peers(s->parent), d);
+
+    if (!g || !peers || peers->size)
+        return mr_inter_make(ids, g, peers, s->parent, s->out);
+    mr_group_put(g);
+    mr_group_put(peers);
+    return MR_SUCCESS;
+}
+
+static uint32_t contexts_of(const struct mr_comm *parent)
+{
+    return mr_comm_is_inter(parent) ? 2 : 1;
+}
+
 static enum mr_err make_shrunken(const struct shrink *s, const struct mr_agreed *d)
 {
-    struct mr_group *g = NULL;
-    int *world, n = 0;
+    uint32_t ids[2] = {MR_CONTEXT_ONCE + 2 * d->number, MR_CONTEXT_ONCE + 2 * (d->number + 1)};
 
-    if (d->number >= MR_CONTEXT_ONCE_NUM)
+    if (d->number + contexts_of(s->parent) > MR_CONTEXT_ONCE_NUM)
         return mr_fail(MR_ERR_OTHER, "no context is left: more than %d communicators of living members",
                        MR_CONTEXT_ONCE_NUM);
-    world = malloc((size_t)d->group->size * sizeof(*world));
-    if (!world)
-        return mr_fail(MR_ERR_NO_MEM, "no memory for a group");
-    for (int i = 0; i < d->group->size; i++)
-        if (!mr_agreed_failed(d, i))
-            world[n++] = d->group->world[i];
-    g = mr_group_new(n, world);
-    free(world);
-    return mr_comm_make(MR_CONTEXT_ONCE + 2 * d->number, g, s->parent, s->out);
+    if (mr_comm_is_inter(s->parent))
+        return make_inter(s, d, ids);
+    return mr_comm_make(ids[0], living(d->group, d), s->parent, s->out);
 }
 
 static enum mr_err vote(struct shrink *s);
@@ -87,8 +114,10 @@ static void decided(const struct mr_agreed *d, void *arg)
     if (s->offers)
         shrinks.offered = false;
     if (d->flags) {
-        if (shrinks.next_number <= d->number)
-            shrinks.next_number = d->number + 1;
+        uint32_t next = d->number + contexts_of(s->parent);
+
+        if (shrinks.next_number < next)
+            shrinks.next_number = next;
         err = make_shrunken(s, d);
     } else {
         if (!s->again++)
@@ -102,7 +131,7 @@ static void decided(const struct mr_agreed *d, void *arg)
 
 static enum mr_err vote(struct shrink *s)
 {
-    struct mr_vote v = {.number = shrinks.next_number};
+    struct mr_vote v = {.number = shrinks.next_number, .common = true};
 
     if (s->again)
         v.again = ((uint64_t)s->nth << 32 | s->again) + 1;

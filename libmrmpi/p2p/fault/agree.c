@@ -300,11 +300,14 @@ static unsigned own_shift(const struct mr_comm *c, const struct mr_group *all)
     return mr_group_find(c->group, all->world[0]) == MR_UNDEFINED ? 32 : 0;
 }
 
-static uint64_t own_flags(const struct mr_comm *c, const struct mr_group *all, uint32_t flags)
+static uint64_t own_flags(const struct mr_comm *c, const struct mr_group *all, struct mr_vote vote)
 {
     unsigned shift = own_shift(c, all);
+    uint64_t flags = vote.flags;
 
-    return (uint64_t)flags << shift | (uint64_t)UINT32_MAX << (32 - shift);
+    if (vote.common)
+        return flags << 32 | flags;
+    return flags << shift | (uint64_t)UINT32_MAX << (32 - shift);
 }
 
 /* With the failures that are known here now. */
@@ -316,7 +319,7 @@ static struct mr_era_value *own_value(const struct mr_comm *c, const struct mr_g
 
     if (v && world) {
         num = mr_comm_failed(c, world, num);
-        *v = (struct mr_era_value){.flags = own_flags(c, all, vote.flags), .number = vote.number, .num_failed = num};
+        *v = (struct mr_era_value){.flags = own_flags(c, all, vote), .number = vote.number, .num_failed = num};
         for (unsigned i = 0; i < num; i++)
             v->failed[i] = (uint32_t)mr_group_find(all, world[i]) * 2 + (i < c->num_acked);
         qsort(v->failed, num, sizeof(v->failed[0]), by_rank);
