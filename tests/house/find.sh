@@ -11,7 +11,7 @@ make --no-print-directory install BUILD="$BUILD" PREFIX="$p" LIBDIR="$lib" >"$tm
 home=$p/libexec/mrmpi
 languages='c c++'
 there() { local c; for c; do command -v "$c" >/dev/null || return; done; } # COMMAND...: all of them
-there gfortran mpif90.mpich && languages="$languages fortran"
+there gfortran && languages="$languages fortran"
 mkdir "$tmp/src" && cd "$tmp/src" || exit 2
 cat >hello.c <<'C'
 #include <mpi.h>

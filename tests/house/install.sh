@@ -32,7 +32,7 @@ files() { # of an installation: all but what stands in directories that are the 
 ok "make install" make_it install DESTDIR="$tmp/root" PREFIX=/srv/mrmpi
 p=$tmp/root/srv/mrmpi
 for f in bin/{mrrun,mrcc,mrc++,simfab,simfab-engine,fabricd,fabricctl} libexec/mrmpi/bin/{mpiexec,mpirun,mpicc,mpicxx,mpic++,mpiCC,mpifort,mpif77,mpif90} \
-  libexec/mrmpi/{fabric-job,lib/libmpi.so,include/mpi.h} lib/{libmpi.so.12,libmpich.so.12,libmrmpi.so,libsimfab.so,libsimfab-tsc.so,mrmpi_fabric.so,fabric-job} include/mrmpi/mpi.h \
+  libexec/mrmpi/{fabric-job,lib/libmpi.so,include/mpi.h,fortran/mpif.h} lib/{libmpi.so.12,libmpich.so.12,libmpifort.so.12,libmpichfort.so.12,libmrmpi.so,libsimfab.so,libsimfab-tsc.so,mrmpi_fabric.so,fabric-job} include/mrmpi/mpi.h \
   share/mrmpi/{topologies/two-hosts-two-rails.net,models/sdr-pcix.yaml,policies/simple.yaml,fabricd/fabricd.yaml,policy.schema.json} \
   share/man/{man1/mrrun.1,man5/org.mrmpi.Fabric1.5,man7/libmrmpi.7} share/dbus-1/{system.d/org.mrmpi.Fabric1.conf,system-services/org.mrmpi.Fabric1.service} \
   share/polkit-1/actions/org.mrmpi.fabric1.policy lib/systemd/{system/fabricd.service,system/fabricd.socket,system/fabric-slurm.service,catalog/mrmpi.catalog} \
@@ -42,7 +42,7 @@ done >"$tmp/missing"
 is "all is there" "$(cat "$tmp/missing")" ""
 is "no header is where compilers look without being asked" "$(ls "$p/include")" mrmpi
 is "the places of programs and libraries are the only ones of PREFIX that text names" \
-  "$(grep -rIohE '(/usr/local|/srv/mrmpi)/[^ ,:;"'"'"'}]*' "$p"/{lib,share,libexec} | sort -u | grep -vE '^/srv/mrmpi/(bin/fabricd|lib|lib/mrmpi_fabric\.so|libexec/mrmpi/fabric\\?-job|share/mrmpi/policy\.schema\.json)$|^/usr/local/bin$')" ""
+  "$(grep -rIohE '(/usr/local|/srv/mrmpi)/[^ ,:;"'"'"'}]*' "$p"/{lib,share,libexec} | sort -u | grep -vE '^/srv/mrmpi/(bin/fabricd|lib|lib/mrmpi_fabric\.so|libexec/mrmpi/fabric\\?-job|libexec/mrmpi/fortran/mpi(_f08)?\.f90|share/mrmpi/policy\.schema\.json)$|^/usr/local/bin$')" ""
 is "nothing is left to fill in" "$(grep -rIlE '@[A-Z]+@' "$p")" ""
 ok "mrcc of the installation compiles" "$p/bin/mrcc" ${san:+"-fsanitize=$san"} -o "$tmp/hello" "$tmp/hello.c"
 "$p/bin/mrrun" -n 3 "$tmp/hello" >"$tmp/out" 2>&1

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Fortran and C++ programs, compiled and linked as MPICH's wrappers do, run unchanged: MPICH's bindings of these languages
-# find in our library all that they need beside the MPI functions.
+# Fortran and C++ programs, compiled and linked as MPICH's wrappers do, run unchanged. Fortran programs find our library
+# under the name of MPICH's; and MPICH's bindings of these languages find in our library all that they need beside the MPI
+# functions.
 . "$(dirname "$0")/../tap.sh"
 here=$(cd "$(dirname "$0")" && pwd)/languages
 [ -z "$(sanitizers)" ] || skip_all "MPICH's wrappers do not link a sanitizer's runtime first"
@@ -8,7 +9,7 @@ command -v mpif90.mpich mpicxx.mpich gfortran g++ >/dev/null || skip_all "MPICH'
 export MRMPI_LOG_LEVEL=0
 
 quiet() { # ranks program
-  timeout -k 5 100 mrrun -n "$1" "$tmp/$2" >"$tmp/out" 2>&1 </dev/null
+  timeout -k 5 100 mrrun -n "$1" ${binding:+env LD_PRELOAD="$binding"} "$tmp/$2" >"$tmp/out" 2>&1 </dev/null
   local rc=$?
   cat "$tmp/out"
   [ $rc -eq 0 ] && [ ! -s "$tmp/out" ]
@@ -31,9 +32,17 @@ is "the bindings find all that they want" "$(missing)" ""
 ok "which is much" test "$(wc -l <"$tmp/wanted")" -gt 200
 
 cd "$tmp" || exit 2 # where gfortran leaves the module that a program defines
-try fortran mpif90.mpich -fallow-argument-mismatch
+binding=
+try mpif mpif90.mpich
+try fortran mpif90.mpich
 try fortran08 mpif90.mpich
+try sections mpif90.mpich
 try cxx mpicxx.mpich
+used() { mrrun -n 1 ldd "$tmp/$1" | sed -nE 's/.*libmpichfort.so.12 => ([^ ]*) .*/\1/p'; }
+is "Fortran's library is ours" "$(readlink -f "$(used mpif)" "$(used sections)" | uniq)" "$(readlink -f "$BUILD/lib/libmpifort.so.12")"
+binding=$(ldconfig -p | awk '/libmpichfort.so.12/ {print $NF; exit}')
+for p in mpif fortran fortran08; do ok "$p with MPICH's own binding" quiet 3 "$p"; done
+binding=
 
 # Between hosts memory stays registered while it is there. That the C library comes before us in a Fortran program's search
 # order must not hide from us when it goes.

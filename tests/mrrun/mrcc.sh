@@ -86,9 +86,13 @@ is "no Fortran compiler: 1" "$? $(cat err)" \
 if command -v gfortran >/dev/null; then
     MRMPI_MPICH=$tmp/none "$other/mpifort" x.f90 2>err
     is "no modules of MPICH's: 1" $? 1
-    like "and where, and what to install" "^mpifort: there is no mpi.mod in any of: $tmp/none/include \(.*libmpich-dev" err
+    is "and where" "$(cat err)" \
+        "mpifort: there is no mpi.mod in any of: $tmp/none/include (MRMPI_MPICH is to be the prefix of an MPICH with Fortran's modules)"
+    MRMPI_MODULES=$tmp/none "$other/mpifort" x.f90 2>err
+    is "no modules in MRMPI_MODULES: 1" $? 1
+    like "and where they are made" "^mpifort: there is no mpi.mod in any of: $tmp/none \(.*mrcc\(1\)" err
 fi
-if [ -z "$san" ] && command -v mpif90.mpich gfortran >/dev/null; then
+if [ -z "$san" ] && command -v gfortran >/dev/null; then
     cat >ranks.f90 <<'F'
 program ranks
   use mpi
@@ -105,6 +109,18 @@ F
     is "Fortran's program runs" "$(timeout 60 mrrun -n 2 ./ranks | tr '\n' ' ')" "2 2 "
     is "without mrrun it has mrmpi's library, too, and no other" \
         "$(ldd ./ranks | sed -nE 's/.*libmpi(ch)?.so.12 => ([^ ]*) .*/\2/p')" "$(sed 's/^-L\([^ ]*\) .*/\1/' <<<"$link")/libmpi.so.12"
+    is "and Fortran's" "$(ldd ./ranks | sed -nE 's/.*libmpi(ch)?fort.so.12 => ([^ ]*) .*/\2/p')" \
+        "$(sed 's/^-L\([^ ]*\) .*/\1/' <<<"$link")/libmpifort.so.12"
+    # modules that another version of the compiler made, as mrcc(1) tells
+    mkdir modules && (cd modules && for m in mpi mpi_f08; do gfortran -fsyntax-only "$BUILD/libexec/mrmpi/fortran/$m.f90"; done)
+    ok "modules elsewhere" env MRMPI_MODULES="$tmp/modules" "$other/mpifort" -o ranks2 ranks.f90
+    like "are those that the compiler reads" "-I$tmp/modules -I.*libexec/mrmpi/fortran " <(MRMPI_MODULES=$tmp/modules "$other/mpifort" -show ranks.f90)
+    theirs=$(ls /usr/include/*/mpich/mpi.mod 2>/dev/null | head -n 1)
+    if [ -n "$theirs" ]; then
+        mkdir mpich && ln -s "${theirs%/*}" mpich/include && ln -s "/usr/lib/$(gcc -print-multiarch)" mpich/lib
+        ok "MPICH's modules, by MRMPI_MPICH" env MRMPI_MPICH="$tmp/mpich" "$other/mpifort" -o ranks3 ranks.f90
+        is "with them runs, too" "$(timeout 60 mrrun -n 2 ./ranks3 | tr '\n' ' ')" "2 2 "
+    fi
 fi
 mkdir -p lonely/bin && cp "$BUILD/bin/mrcc" lonely/bin/
 lonely/bin/mrcc -c ring.c 2>err

@@ -167,7 +167,7 @@ contains
     character(MPI_MAX_ERROR_STRING) :: text
     call MPI_Comm_create_errhandler(on_error, handler, ierr)
     call MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler, ierr)
-    call MPI_Send(rank, 1, MPI_INTEGER, ranks, 0, MPI_COMM_WORLD, code, ierr)
+    call MPI_Send(rank, 1, MPI_INTEGER, ranks, 0, MPI_COMM_WORLD, code)
     call MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN, ierr)
     call check(handled == 1, 'the error handler is called')
     call check(code == MPI_ERR_QUOTA, 'the code that it leaves is returned')

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Array sections as buffers: copies without holes, or datatypes that describe the holes. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "libmrmpi/fortran/fortran.h"
+
+/* The section's dimensions, those that continue each other as one. */
+struct shape {
+    size_t elem;  /* bytes of an element */
+    size_t total; /* elements */
+    int dims;     /* 0: contiguous */
+    struct {
+        ptrdiff_t extent, stride; /* elements, bytes */
+    } dim[15];
+};
+
+void *fort_base(const struct fort_array *array)
+{
+    return fort_address(array->base);
+}
+
+static struct shape shape_of(const struct fort_array *array)
+{
+    struct shape s = {.elem = array->dtype.elem_len, .total = 1};
+    const ptrdiff_t span = array->span ? array->span : (ptrdiff_t)s.elem;
+    ptrdiff_t packed = (ptrdiff_t)s.elem;
+    bool holes = false;
+
+    for (int d = 0; d < array->dtype.rank; d++) {
+        const ptrdiff_t extent = array->dim[d].upper - array->dim[d].lower + 1;
+        const ptrdiff_t stride = array->dim[d].stride * span;
+        if (extent < 1) /* no element; or the last dimension of an array of unknown size, which has no holes */
+            return (struct shape){.elem = s.elem};
+        s.total *= (size_t)extent;
+        if (extent == 1)
+            continue;
+        holes |= stride != packed;
+        packed *= extent;
+        if (s.dims && stride == s.dim[s.dims - 1].extent * s.dim[s.dims - 1].stride) {
+            s.dim[s.dims - 1].extent *= extent;
+        } else {
+            s.dim[s.dims].extent = extent;
+            s.dim[s.dims++].stride = stride;
+        }
+    }
+    if (!holes)
+        s.dims = 0;
+    return s;
+}
+
+/* Moves the elements between the section and memory without holes. */
+static void move_section(const struct shape *s, char *section, char *packed, bool to_section)
+{
+    ptrdiff_t index[15] = {0};
+    char *at = section;
+
+    for (size_t n = 0; n < s->total; n++) {
+        memcpy(to_section ? at : packed, to_section ? packed : at, s->elem);
+        packed += s->elem;
+        for (int d = 0; d < s->dims; d++) {
+            at += s->dim[d].stride;
+            if (++index[d] < s->dim[d].extent)
+                break;
+            at -= index[d] * s->dim[d].stride;
+            index[d] = 0;
+        }
+    }
+}
+
+struct fort_copy fort_copy_in(const struct fort_array *array)
+{
+    struct fort_copy c = {.address = fort_base(array)};
+    const struct shape s = shape_of(array);
+    if (!s.dims)
+        return c;
+    c.address = malloc(s.total * s.elem);
+    if (!c.address) {
+        c.error = MPI_ERR_NO_MEM;
+        return c;
+    }
+    c.copied = array;
+    move_section(&s, array->base, c.address, false);
+    return c;
+}
+
+void fort_copy_out(struct fort_copy *c, bool changed)
+{
+    if (!c->copied)
+        return;
+    if (changed) {
+        const struct shape s = shape_of(c->copied);
+        move_section(&s, c->copied->base, c->address, true);
+    }
+    free(c->address);
+}
+
+/* The first n elements of the section, in Fortran's order. */
+static int section_type(const struct shape *s, size_t n, MPI_Datatype element, MPI_Datatype *made)
+{
+    const size_t row = (size_t)s->dim[0].extent, rows = n / row, rest = n % row;
+    MPI_Datatype part[2] = {MPI_DATATYPE_NULL, MPI_DATATYPE_NULL};
+    MPI_Count ones[2] = {1, 1}, place[2] = {0, 0};
+    ptrdiff_t index[15] = {0}, at = 0;
+    int err;
+
+    MPI_Count *places = malloc((rows + 1) * sizeof(*places));
+    if (!places)
+        return MPI_ERR_NO_MEM;
+    for (size_t r = 0; r <= rows; r++) {
+        places[r] = at;
+        for (int d = 1; d < s->dims; d++) {
+            at += s->dim[d].stride;
+            if (++index[d] < s->dim[d].extent)
+                break;
+            at -= index[d] * s->dim[d].stride;
+            index[d] = 0;
+        }
+    }
+    place[1] = places[rows];
+    MPI_Datatype line = MPI_DATATYPE_NULL;
+    err = PMPI_Type_create_hvector_c((MPI_Count)row, 1, s->dim[0].stride, element, &line);
+    if (!err)
+        err = PMPI_Type_create_hindexed_block_c((MPI_Count)rows, 1, places, line, &part[0]);
+    if (!err)
+        err = PMPI_Type_create_hvector_c((MPI_Count)rest, 1, s->dim[0].stride, element, &part[1]);
+    if (!err)
+        err = PMPI_Type_create_struct_c(2, ones, place, part, made);
+    for (int i = 0; i < 2; i++) {
+        if (part[i] != MPI_DATATYPE_NULL)
+            PMPI_Type_free(&part[i]);
+    }
+    if (line != MPI_DATATYPE_NULL)
+        PMPI_Type_free(&line);
+    free(places);
+    return err;
+}
+
+/* Fills in a datatype for the section, if the datatype that the program named can be the elements' type. */
+static int describe_section(const struct shape *s, enum fort_layouts kind, struct fort_layout *l)
+{
+    MPI_Count size, lower, extent;
+    MPI_Datatype element;
+    int err;
+
+    if (kind == FORT_ONE_PIECE)
+        return MPI_ERR_BUFFER;
+    if (l->type == MPI_DATATYPE_NULL) /* of no meaning at this process */
+        return MPI_SUCCESS;
+    if ((err = PMPI_Type_size_c(l->type, &size)) || (err = PMPI_Type_get_extent_c(l->type, &lower, &extent)))
+        return err;
+    if (size < 1 || lower != 0 || extent != size || s->elem % (size_t)size || l->count < 0)
+        return MPI_ERR_TYPE;
+    const MPI_Count each = (MPI_Count)s->elem / size;
+    if (kind == FORT_EVEN) {
+        if (s->dims > 1 || each > 1 || s->dim[0].stride < 0)
+            return MPI_ERR_BUFFER;
+        err = PMPI_Type_create_resized_c(l->type, 0, s->dim[0].stride, &l->type);
+    } else {
+        if (l->count % each || (size_t)(l->count / each) > s->total)
+            return MPI_ERR_BUFFER;
+        if ((err = PMPI_Type_contiguous_c(each, l->type, &element)))
+            return err;
+        err = section_type(s, (size_t)(l->count / each), element, &l->type);
+        PMPI_Type_free(&element);
+        l->count = 1;
+    }
+    if (err)
+        return err;
+    l->made = true;
+    return PMPI_Type_commit(&l->type);
+}
+
+struct fort_layout fort_layout(const struct fort_array *array, MPI_Count count, MPI_Datatype type,
+                               enum fort_layouts kind)
+{
+    struct fort_layout l = {.address = fort_base(array), .count = count, .type = type};
+    const struct shape s = shape_of(array);
+    if (s.dims && (count != 0 || kind != FORT_ANY))
+        l.error = describe_section(&s, kind, &l);
+    return l;
+}
+
+void fort_layout_free(struct fort_layout *l)
+{
+    if (l->made)
+        PMPI_Type_free(&l->type);
+}
