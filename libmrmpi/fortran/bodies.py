@@ -111,6 +111,9 @@ class Body:
         elif a.kind == 'detached' and not self.f08:
             self.before.append(f'void *{n}_c;')
             self.replaced[n] = f'&{n}_c'
+        elif a.kind == 'detached':
+            self.replaced[n] = n
+            self.after.append(f'fort_detached({n});')
         elif a.kind == 'oldaint' and a.direction == 'out':
             self.before.append(f'MPI_Aint {n}_c;')
             self.replaced[n] = f'&{n}_c'

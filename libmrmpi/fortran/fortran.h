@@ -44,6 +44,13 @@ static inline void *fort_address(void *buffer)
     return buffer;
 }
 
+/* An address that MPI gives back: what stands for it in Fortran. */
+static inline void fort_detached(void *address)
+{
+    if (*(void **)address == MPI_BUFFER_AUTOMATIC)
+        *(void **)address = &mpifcmba_;
+}
+
 static inline MPI_Status *fort_status(MPI_Status *status)
 {
     if ((void *)status == mpipriv1_.status_ignore || (void *)status == &MPIR_F08_MPI_STATUS_IGNORE_OBJ)

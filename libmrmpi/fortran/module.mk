@@ -19,11 +19,9 @@ $(FORTRAN_MADE)/f08.o $(FORTRAN_MADE)/f08_profile.o: $(FORTRAN_MADE)/f08.inc
 $(FORTRAN_MADE)/data.o: $(FORTRAN_MADE)/data.inc
 
 # where mrcc and `make install` look for mpif.h and the modules
-ifneq ($(filter default undefined,$(origin FC)),)
-FC := gfortran
-endif
+GFORTRAN ?= gfortran
 FORTRAN_FILES := $(BUILD)/libexec/mrmpi/fortran/mpif.h
-ifneq ($(shell command -v $(FC)),)
+ifneq ($(shell command -v $(GFORTRAN)),)
 FORTRAN_FILES += $(BUILD)/libexec/mrmpi/fortran/mpi.mod $(BUILD)/libexec/mrmpi/fortran/mpi_f08.mod
 endif
 all: $(FORTRAN_FILES)
@@ -32,4 +30,4 @@ $(addprefix $(BUILD)/libexec/mrmpi/fortran/,mpif.h mpi.f90 mpi_f08.f90): $(FORTR
 	$(Q)mkdir -p $(@D) && python3 -B libmrmpi/fortran/generate.py $@
 $(BUILD)/libexec/mrmpi/fortran/%.mod: $(BUILD)/libexec/mrmpi/fortran/%.f90
 	$(call say,FC,$<)
-	$(Q)cd $(@D) && $(FC) -fsyntax-only $(<F) && touch $(@F)
+	$(Q)cd $(@D) && $(GFORTRAN) -fsyntax-only $(<F) && touch $(@F)
