@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Functions for MPICH's Fortran and C++ bindings (libmpichfort, libmpichcxx), beside the MPI functions: attributes with
+ * Functions for bindings of other languages (libmrmpi/fortran, MPICH's libmpichfort and libmpichcxx): attributes with
  * a number as value, and callbacks that are not called like C functions. The bindings hand over functions of their own
  * for such calls, here called proxies. Names, arguments and numbers are part of the binary interface.
  */

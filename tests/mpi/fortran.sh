@@ -57,6 +57,16 @@ if [ -n "$header" ]; then
   ok "MPICH's mpif.h has many constants" test "$(wc -l <"$tmp/mpif.theirs")" -gt 240
   is "ours have their values" "$(comm -23 "$tmp/mpif.theirs" "$tmp/mpif.ours" | tr '\n' ' ')" ""
 fi
+modules=$(ls /usr/include/*/mpich/mpi_f08.mod 2>/dev/null | head -n 1)
+version() { zcat "$1" | head -n 1 | grep -o "version '[0-9]*'"; }
+if [ -n "$modules" ] && [ -f "$made/mpi_f08.mod" ] && [ "$(version "$modules")" = "$(version "$made/mpi_f08.mod")" ]; then
+  python3 -B tests/mpi/modules.py "$modules" "$made/mpi_f08.mod" >"$tmp/modules"
+  ok "both modules have many procedures" test "$(tail -n 1 "$tmp/modules")" -gt 1000
+  # Other than MPICH's: indices have the standard's name, the flag of MPIX_Comm_agree is an integer that goes in and out;
+  # comparisons name their arguments alike; a conversion that MPICH's own code uses
+  differs='^p?mpir?_[a-z_]+_f08: indx ([^;]+); ours: index \1$|^(mpix|pmpixr)_comm_agree_f08: flag |^mpi_[a-z]+_f_n?eq_f08: |^mpi_status_c_assign_f08 '
+  is "the procedures have MPICH's arguments" "$(sed '$d' "$tmp/modules" | grep -vE "$differs")" ""
+fi
 is "no line of mpif.h is too long for fixed form" "$(awk 'length > 72' "$made/mpif.h")" ""
 
 # ---- programs
