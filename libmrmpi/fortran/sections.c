@@ -20,6 +20,17 @@ void *fort_base(const struct fort_array *array)
     return fort_address(array->base);
 }
 
+/*
+ * Descriptors of other compilers have other things where gfortran's have size, version and rank: the version of the C
+ * descriptor (flang), zero and flags (Intel). gfortran's version is 0, or 1 for an array that came from C.
+ */
+static bool is_gfortrans(const struct fort_array *array)
+{
+    const size_t length = array->dtype.elem_len;
+    return array->dtype.rank >= 0 && array->dtype.rank <= 15 && length >> 32 == 0 &&
+           (array->dtype.version == 0 || (array->dtype.version == 1 && length > 0));
+}
+
 static struct shape shape_of(const struct fort_array *array)
 {
     struct shape s = {.elem = array->dtype.elem_len, .total = 1};
@@ -70,6 +81,8 @@ static void move_section(const struct shape *s, char *section, char *packed, boo
 
 struct fort_copy fort_copy_in(const struct fort_array *array)
 {
+    if (!is_gfortrans(array))
+        return (struct fort_copy){.error = MPI_ERR_BUFFER};
     struct fort_copy c = {.address = fort_base(array)};
     const struct shape s = shape_of(array);
     if (!s.dims)
@@ -174,6 +187,8 @@ static int describe_section(const struct shape *s, enum fort_layouts kind, struc
 struct fort_layout fort_layout(const struct fort_array *array, MPI_Count count, MPI_Datatype type,
                                enum fort_layouts kind)
 {
+    if (!is_gfortrans(array))
+        return (struct fort_layout){.error = MPI_ERR_BUFFER};
     struct fort_layout l = {.address = fort_base(array), .count = count, .type = type};
     const struct shape s = shape_of(array);
     if (s.dims && (count != 0 || kind != FORT_ANY))

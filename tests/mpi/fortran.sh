@@ -112,6 +112,33 @@ printf 'program p\n  use mpi_f08\n  call MPI_Comm_free(MPI_INFO_NULL)\nend progr
 "$wrapper" -c wrong.f90 2>err
 is "and so does mpi_f08" $? 1
 
+# ---- a program of another compiler: its descriptors are refused, not taken for gfortran's
+cat >foreign.c <<'C'
+#include <mpi.h>
+#include <stdio.h>
+void mpi_send_f08ts_(void *buf, int *count, int *type, int *dest, int *tag, int *comm, int *ierror);
+void mpi_isend_f08ts_(void *buf, int *count, int *type, int *dest, int *tag, int *comm, int *request, int *ierror);
+int main(void)
+{
+    int x[4] = {0}, count = 4, type = MPI_INT, dest = MPI_PROC_NULL, tag = 1, comm = MPI_COMM_SELF, request, code;
+    struct { void *base; size_t length; int version; char rank, kind; } flang = {x, 4, 20180515, 0, 9};
+    long intel[6] = {(long)x, 4, 0, 1, 0, 0};
+    char room[512] = {0};
+    MPI_Init(NULL, NULL);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    for (int i = 0; i < 2; i++) {
+        __builtin_memcpy(room, i ? (void *)intel : (void *)&flang, i ? sizeof(intel) : sizeof(flang));
+        mpi_send_f08ts_(room, &count, &type, &dest, &tag, &comm, &code);
+        printf("%d ", code == MPI_ERR_BUFFER);
+        mpi_isend_f08ts_(room, &count, &type, &dest, &tag, &comm, &request, &code);
+        printf("%d ", code == MPI_ERR_BUFFER);
+    }
+    return MPI_Finalize();
+}
+C
+ok "a program with descriptors of flang and of Intel" mrcc -o foreign foreign.c -lmpifort
+is "gets an error for each" "$(timeout 60 mrrun -n 1 ./foreign)" "1 1 1 1 "
+
 # ---- profiling: a call of Fortran is one call of C, whichever name Fortran has called
 cat >count.c <<'C'
 #include <mpi.h>

@@ -151,12 +151,22 @@ contains
     call MPI_Sendrecv(words(2:6:2), 9, MPI_CHARACTER, to, 3, read, 9, MPI_CHARACTER, from, 3, MPI_COMM_WORLD, status)
     call check(all(read == ['two', 'fou', 'six']), 'strings')
     call assumed(a(:, 3:4), b(:, 3:4))
+    b = -1
+    call forwarded(a(:, 3:4), b(:, 3:4), b(1:9:2, 1))
+    call check(b(10, 4) == cell(from, 10, 4), 'arrays of assumed type')
+    call check(b(9, 1) == cell(from, 5, 3) .and. b(8, 1) == -1, 'a section of assumed type')
   end subroutine
 
   subroutine assumed(x, y)
     integer :: x(*), y(:, :)
     call MPI_Sendrecv(x, 20, MPI_INTEGER, to, 4, y, 20, MPI_INTEGER, from, 4, MPI_COMM_WORLD, MPI_STATUS_IGNORE)
     call check(y(10, 2) == cell(from, 10, 4), 'arrays of assumed size and shape')
+  end subroutine
+
+  subroutine forwarded(x, y, z)
+    type(*), dimension(..) :: x, y, z
+    call MPI_Sendrecv(x, 20, MPI_INTEGER, to, 4, y, 20, MPI_INTEGER, from, 4, MPI_COMM_WORLD, MPI_STATUS_IGNORE)
+    call MPI_Sendrecv(x, 5, MPI_INTEGER, to, 4, z, 5, MPI_INTEGER, from, 4, MPI_COMM_WORLD, MPI_STATUS_IGNORE)
   end subroutine
 
   subroutine nonblocking
