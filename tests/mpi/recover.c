@@ -10,6 +10,7 @@
  * - all: all ranks but the last die.
  * - host: the agent of the second host dies, with the upper half of the ranks.
  * - cut: something outside cuts the second host off, and the upper half of the ranks dies of that.
+ * - calm: nobody dies, although it may look so for a while: ROUNDS, with a pause of LONGEST_US between them.
  * - chaos: ranks die at random moments up to LONGEST_US, of SIGKILL; survivors repair their communicator and continue.
  */
 #include <signal.h>
@@ -471,6 +472,22 @@ static void chaos(int rounds, unsigned longest_us)
         MPI_Comm_free(&c);
 }
 
+static void calm(int rounds, unsigned pause_us)
+{
+    MPI_Comm c;
+    FINE(MPI_Comm_dup(MPI_COMM_WORLD, &c));
+    for (int round = 0; round < rounds; round++) {
+        int sum, one = 1, flag = 1;
+        FINE(exchange(c, round, round % 2 ? LONGEST : 3000));
+        FINE(MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, c));
+        EQ(sum, size);
+        FINE(MPIX_Comm_agree(c, &flag));
+        usleep(pause_us);
+    }
+    EQ(num_failed(c), 0);
+    FINE(MPI_Comm_free(&c));
+}
+
 /* ---- a host ------------------------------------------------------------------------------------------------------ */
 
 static void host_goes(int agent)
@@ -633,6 +650,8 @@ int main(int argc, char **argv)
         all_die();
     else if (!strcmp(what, "chaos"))
         chaos(argc > 3 ? atoi(argv[3]) : 200, argc > 4 ? (unsigned)atoi(argv[4]) : 60000);
+    else if (!strcmp(what, "calm"))
+        calm(argc > 3 ? atoi(argv[3]) : 200, argc > 4 ? (unsigned)atoi(argv[4]) : 0);
     else if (!strcmp(what, "host") || !strcmp(what, "cut"))
         host_goes(!strcmp(what, "host"));
     else if (!strcmp(what, "costs"))

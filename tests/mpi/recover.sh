@@ -5,7 +5,7 @@
 # Programs that go on after the failure of ranks (mrrun --recover): in shared memory, between hosts, over datagrams; ranks
 # that die of SIGKILL at random moments. --all: 200 such runs.
 . "$(dirname "$0")/../tap.sh"
-case ${1:-} in --all) runs=200 ;; *) runs=10 ;; esac
+case ${1:-} in --all) runs=200 stopped=6 rounds=400 ;; *) runs=10 stopped=1 rounds=40 ;; esac
 topology=$(cd "$(dirname "$0")/../.." && pwd)/etc/topologies/two-hosts-two-rails.net
 program=$BUILD/tests/mpi/recover
 
@@ -18,7 +18,7 @@ between_hosts() { # COMMAND...
 }
 goes_on() { like "it is told of the rank that died" 'was killed by signal 9 .*the job goes on without this rank' "$tmp/out"; }
 far() { between_hosts bash -c 'recover "$@"; s=$?; cat "$tmp/out"; exit $s' _ "$@"; }
-export tmp program by=
+export tmp program rounds by=
 export -f recover
 
 for n in 3 6; do
@@ -62,6 +62,27 @@ export -f cut
 ok "a host that is cut off" between_hosts bash -c cut
 like "loses its ranks" "rank 3 .* cannot reach each other: ending rank 3" "$tmp/out"
 not_ok "no other rank goes" grep -q "ending rank [01]" "$tmp/out"
+
+# Nobody is taken for dead that lives: stopped for a while, behind rails that lose packets.
+calm() { # SECONDS: of four ranks one is stopped
+  recover 4 calm 1 100 20000 &
+  local job=$! rank
+  wait_for 20 pgrep -f -n "^$program calm" >/dev/null
+  rank=$(pgrep -f -n "^$program calm")
+  kill -STOP "$rank" && sleep "$1"
+  kill -CONT "$rank"
+  wait $job
+}
+ok "a rank that is stopped for $stopped s is not lost" calm $stopped
+lossy() {
+  simfab fault link "h2 mlx5_0" loss=0.01 at=0ms
+  simfab fault link "h2 mlx5_1" loss=0.01 at=0ms
+  recover 4 calm 1 $rounds 0
+}
+export -f lossy
+for kind in auto ud; do
+  ok "nor behind rails that lose 1 % of packets ($kind)" between_hosts env MRMPI_LINKS=$kind bash -c lossy
+done
 
 # Survivors check what they agree on, and each message between them.
 killed=0 bad=0
