@@ -7,6 +7,8 @@
 
 #include "libmrmpi/fortran/fortran.h"
 
+#define CALL(name) (profiled ? PMPI_##name : MPI_##name)
+
 /* How the library's functions for bindings know the two kinds of integers. */
 enum { ADDRESS_SIZED = 1, USUAL_SIZE = 3 };
 typedef int copy_proxy(MPI_Comm_copy_attr_function *user, int handle, int keyval, void *extra, int kind, void *value,
@@ -62,9 +64,9 @@ static int delete_through(MPI_Comm_delete_attr_function *user, int handle, int k
 }
 
 #define CREATE_KEYVAL(object, size, proxy)                                                                             \
-    (fort_fn * copy, fort_fn * del, MPI_Fint * keyval, const size *extra)                                              \
+    (bool profiled, fort_fn *copy, fort_fn *del, MPI_Fint *keyval, const size *extra)                                  \
     {                                                                                                                  \
-        int code = MPI_##object##_create_keyval((MPI_##object##_copy_attr_function *)copy,                             \
+        int code = CALL(object##_create_keyval)((MPI_##object##_copy_attr_function *)copy,                             \
                                                 (MPI_##object##_delete_attr_function *)del, keyval,                    \
                                                 (void *)(MPI_Aint)*extra);                                             \
         if (!code)                                                                                                     \
@@ -76,42 +78,42 @@ int fort_Type_create_keyval CREATE_KEYVAL(Type, MPI_Aint, copy_wide)
 int fort_Win_create_keyval CREATE_KEYVAL(Win, MPI_Aint, copy_wide)
 int fort_Keyval_create CREATE_KEYVAL(Comm, MPI_Fint, copy_usual)
 
-int fort_Comm_set_attr(const MPI_Fint *comm, const MPI_Fint *keyval, const MPI_Aint *value)
+int fort_Comm_set_attr(bool profiled, const MPI_Fint *comm, const MPI_Fint *keyval, const MPI_Aint *value)
 {
     return MPII_Comm_set_attr(*comm, *keyval, (void *)*value, ADDRESS_SIZED);
 }
 
-int fort_Comm_get_attr(const MPI_Fint *comm, const MPI_Fint *keyval, MPI_Aint *value, MPI_Fint *flag)
+int fort_Comm_get_attr(bool profiled, const MPI_Fint *comm, const MPI_Fint *keyval, MPI_Aint *value, MPI_Fint *flag)
 {
     return MPII_Comm_get_attr(*comm, *keyval, value, flag, ADDRESS_SIZED);
 }
 
-int fort_Type_set_attr(const MPI_Fint *type, const MPI_Fint *keyval, const MPI_Aint *value)
+int fort_Type_set_attr(bool profiled, const MPI_Fint *type, const MPI_Fint *keyval, const MPI_Aint *value)
 {
     return MPII_Type_set_attr(*type, *keyval, (void *)*value, ADDRESS_SIZED);
 }
 
-int fort_Type_get_attr(const MPI_Fint *type, const MPI_Fint *keyval, MPI_Aint *value, MPI_Fint *flag)
+int fort_Type_get_attr(bool profiled, const MPI_Fint *type, const MPI_Fint *keyval, MPI_Aint *value, MPI_Fint *flag)
 {
     return MPII_Type_get_attr(*type, *keyval, value, flag, ADDRESS_SIZED);
 }
 
-int fort_Win_set_attr(const MPI_Fint *win, const MPI_Fint *keyval, const MPI_Aint *value)
+int fort_Win_set_attr(bool profiled, const MPI_Fint *win, const MPI_Fint *keyval, const MPI_Aint *value)
 {
     return MPII_Win_set_attr(*win, *keyval, (void *)*value, ADDRESS_SIZED);
 }
 
-int fort_Win_get_attr(const MPI_Fint *win, const MPI_Fint *keyval, MPI_Aint *value, MPI_Fint *flag)
+int fort_Win_get_attr(bool profiled, const MPI_Fint *win, const MPI_Fint *keyval, MPI_Aint *value, MPI_Fint *flag)
 {
     return MPII_Win_get_attr(*win, *keyval, value, flag, ADDRESS_SIZED);
 }
 
-int fort_Attr_put(const MPI_Fint *comm, const MPI_Fint *keyval, const MPI_Fint *value)
+int fort_Attr_put(bool profiled, const MPI_Fint *comm, const MPI_Fint *keyval, const MPI_Fint *value)
 {
     return MPII_Comm_set_attr(*comm, *keyval, (void *)(intptr_t)*value, USUAL_SIZE);
 }
 
-int fort_Attr_get(const MPI_Fint *comm, const MPI_Fint *keyval, MPI_Fint *value, MPI_Fint *flag)
+int fort_Attr_get(bool profiled, const MPI_Fint *comm, const MPI_Fint *keyval, MPI_Fint *value, MPI_Fint *flag)
 {
     intptr_t word;
     int code = MPII_Comm_get_attr(*comm, *keyval, &word, flag, USUAL_SIZE);

@@ -165,7 +165,7 @@ class Body:
         f = self.f
         if special(f):
             arguments = [a.name for a in f.arguments] + [f'{a.name}_len' for a in f.arguments if a.kind in STRINGS]
-            call = f'fort_{f.name.split("_", 1)[1]}{"_c" if self.large else ""}({", ".join(arguments)})'
+            call = f'fort_{f.name.split("_", 1)[1]}{"_c" if self.large else ""}(PROFILED, {", ".join(arguments)})'
             return [f'{"return" if f.returns else "int rc ="} {call};'] + self.end()
         arguments = []
         for a in f.all_arguments:

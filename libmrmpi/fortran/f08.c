@@ -14,6 +14,7 @@
 #define F08X(name) mpix_##name##_
 #define C(name)    MPI_##name
 #define CX(name)   MPIX_##name
+#define PROFILED   false
 #endif
 
 #include "f08.inc"

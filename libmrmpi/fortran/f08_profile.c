@@ -4,4 +4,5 @@
 #define F08X(name) pmpixr_##name##_
 #define C(name)    PMPI_##name
 #define CX(name)   PMPIX_##name
+#define PROFILED   true
 #include "libmrmpi/fortran/f08.c"

@@ -20,6 +20,7 @@
     FORT_ALIAS(p##low, p##low##_);                                                                                     \
     FORT_ALIAS(P##high, p##low##_);
 
+#define PROFILED false
 #include "f77.inc"
 
 /* Keeps the compiler from moving accesses of the buffer over the call; nothing else to do. */

@@ -156,41 +156,46 @@ struct fort_layout fort_layout(const struct fort_array *array, MPI_Count count, 
                                enum fort_layouts kind);
 void fort_layout_free(struct fort_layout *layout);
 
-/* ---- special.c, attributes.c: functions whose arguments C has in another form, as Fortran's code calls them ---- */
+/*
+ * ---- special.c, attributes.c: functions whose arguments C has in another form, as Fortran's code calls them.
+ * profiled: the program has called the PMPI name of mpi_f08, a profiling library is not to see the call again ----
+ */
 
-int fort_Info_get(const MPI_Fint *info, const char *key, const MPI_Fint *valuelen, char *value, MPI_Fint *flag,
-                  size_t key_len, size_t value_len);
-int fort_Info_get_string(const MPI_Fint *info, const char *key, MPI_Fint *buflen, char *value, MPI_Fint *flag,
-                         size_t key_len, size_t value_len);
-int fort_Session_get_nth_pset(const MPI_Fint *session, const MPI_Fint *info, const MPI_Fint *n, MPI_Fint *pset_len,
-                              char *pset_name, size_t pset_name_len);
-int fort_Comm_spawn(const char *command, const char *argv, const MPI_Fint *maxprocs, const MPI_Fint *info,
-                    const MPI_Fint *root, const MPI_Fint *comm, MPI_Fint *intercomm, MPI_Fint *errcodes,
-                    size_t command_len, size_t argv_len);
-int fort_Comm_spawn_multiple(const MPI_Fint *count, const char *commands, const char *argvs, const MPI_Fint *maxprocs,
-                             const MPI_Fint *infos, const MPI_Fint *root, const MPI_Fint *comm, MPI_Fint *intercomm,
-                             MPI_Fint *errcodes, size_t commands_len, size_t argvs_len);
-int fort_Type_hindexed(const MPI_Fint *count, MPI_Fint *lengths, MPI_Fint *displacements, const MPI_Fint *oldtype,
-                       MPI_Fint *newtype);
-int fort_Type_struct(const MPI_Fint *count, MPI_Fint *lengths, MPI_Fint *displacements, MPI_Fint *types,
+int fort_Info_get(bool profiled, const MPI_Fint *info, const char *key, const MPI_Fint *valuelen, char *value,
+                  MPI_Fint *flag, size_t key_len, size_t value_len);
+int fort_Info_get_string(bool profiled, const MPI_Fint *info, const char *key, MPI_Fint *buflen, char *value,
+                         MPI_Fint *flag, size_t key_len, size_t value_len);
+int fort_Session_get_nth_pset(bool profiled, const MPI_Fint *session, const MPI_Fint *info, const MPI_Fint *n,
+                              MPI_Fint *pset_len, char *pset_name, size_t pset_name_len);
+int fort_Comm_spawn(bool profiled, const char *command, const char *argv, const MPI_Fint *maxprocs,
+                    const MPI_Fint *info, const MPI_Fint *root, const MPI_Fint *comm, MPI_Fint *intercomm,
+                    MPI_Fint *errcodes, size_t command_len, size_t argv_len);
+int fort_Comm_spawn_multiple(bool profiled, const MPI_Fint *count, const char *commands, const char *argvs,
+                             const MPI_Fint *maxprocs, const MPI_Fint *infos, const MPI_Fint *root,
+                             const MPI_Fint *comm, MPI_Fint *intercomm, MPI_Fint *errcodes, size_t commands_len,
+                             size_t argvs_len);
+int fort_Type_hindexed(bool profiled, const MPI_Fint *count, MPI_Fint *lengths, MPI_Fint *displacements,
+                       const MPI_Fint *oldtype, MPI_Fint *newtype);
+int fort_Type_struct(bool profiled, const MPI_Fint *count, MPI_Fint *lengths, MPI_Fint *displacements, MPI_Fint *types,
                      MPI_Fint *newtype);
-int fort_Grequest_start(fort_fn *query, fort_fn *free_it, fort_fn *cancel, const MPI_Aint *extra, MPI_Fint *request);
-int fort_Register_datarep(const char *name, fort_fn *read, fort_fn *write, fort_fn *extent, const MPI_Aint *extra,
-                          size_t name_len);
-int fort_Register_datarep_c(const char *name, fort_fn *read, fort_fn *write, fort_fn *extent, const MPI_Aint *extra,
-                            size_t name_len);
+int fort_Grequest_start(bool profiled, fort_fn *query, fort_fn *free_it, fort_fn *cancel, const MPI_Aint *extra,
+                        MPI_Fint *request);
+int fort_Register_datarep(bool profiled, const char *name, fort_fn *read, fort_fn *write, fort_fn *extent,
+                          const MPI_Aint *extra, size_t name_len);
+int fort_Register_datarep_c(bool profiled, const char *name, fort_fn *read, fort_fn *write, fort_fn *extent,
+                            const MPI_Aint *extra, size_t name_len);
 
-int fort_Comm_create_keyval(fort_fn *copy, fort_fn *del, MPI_Fint *keyval, const MPI_Aint *extra);
-int fort_Comm_set_attr(const MPI_Fint *comm, const MPI_Fint *keyval, const MPI_Aint *value);
-int fort_Comm_get_attr(const MPI_Fint *comm, const MPI_Fint *keyval, MPI_Aint *value, MPI_Fint *flag);
-int fort_Type_create_keyval(fort_fn *copy, fort_fn *del, MPI_Fint *keyval, const MPI_Aint *extra);
-int fort_Type_set_attr(const MPI_Fint *type, const MPI_Fint *keyval, const MPI_Aint *value);
-int fort_Type_get_attr(const MPI_Fint *type, const MPI_Fint *keyval, MPI_Aint *value, MPI_Fint *flag);
-int fort_Win_create_keyval(fort_fn *copy, fort_fn *del, MPI_Fint *keyval, const MPI_Aint *extra);
-int fort_Win_set_attr(const MPI_Fint *win, const MPI_Fint *keyval, const MPI_Aint *value);
-int fort_Win_get_attr(const MPI_Fint *win, const MPI_Fint *keyval, MPI_Aint *value, MPI_Fint *flag);
-int fort_Keyval_create(fort_fn *copy, fort_fn *del, MPI_Fint *keyval, const MPI_Fint *extra);
-int fort_Attr_put(const MPI_Fint *comm, const MPI_Fint *keyval, const MPI_Fint *value);
-int fort_Attr_get(const MPI_Fint *comm, const MPI_Fint *keyval, MPI_Fint *value, MPI_Fint *flag);
+int fort_Comm_create_keyval(bool profiled, fort_fn *copy, fort_fn *del, MPI_Fint *keyval, const MPI_Aint *extra);
+int fort_Comm_set_attr(bool profiled, const MPI_Fint *comm, const MPI_Fint *keyval, const MPI_Aint *value);
+int fort_Comm_get_attr(bool profiled, const MPI_Fint *comm, const MPI_Fint *keyval, MPI_Aint *value, MPI_Fint *flag);
+int fort_Type_create_keyval(bool profiled, fort_fn *copy, fort_fn *del, MPI_Fint *keyval, const MPI_Aint *extra);
+int fort_Type_set_attr(bool profiled, const MPI_Fint *type, const MPI_Fint *keyval, const MPI_Aint *value);
+int fort_Type_get_attr(bool profiled, const MPI_Fint *type, const MPI_Fint *keyval, MPI_Aint *value, MPI_Fint *flag);
+int fort_Win_create_keyval(bool profiled, fort_fn *copy, fort_fn *del, MPI_Fint *keyval, const MPI_Aint *extra);
+int fort_Win_set_attr(bool profiled, const MPI_Fint *win, const MPI_Fint *keyval, const MPI_Aint *value);
+int fort_Win_get_attr(bool profiled, const MPI_Fint *win, const MPI_Fint *keyval, MPI_Aint *value, MPI_Fint *flag);
+int fort_Keyval_create(bool profiled, fort_fn *copy, fort_fn *del, MPI_Fint *keyval, const MPI_Fint *extra);
+int fort_Attr_put(bool profiled, const MPI_Fint *comm, const MPI_Fint *keyval, const MPI_Fint *value);
+int fort_Attr_get(bool profiled, const MPI_Fint *comm, const MPI_Fint *keyval, MPI_Fint *value, MPI_Fint *flag);
 
 #endif

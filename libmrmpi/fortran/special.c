@@ -5,6 +5,8 @@
 
 #include "libmrmpi/fortran/fortran.h"
 
+#define CALL(name) (profiled ? PMPI_##name : MPI_##name)
+
 int fort_raise(enum fort_object kind, MPI_Fint handle, int code)
 {
     switch (kind) {
@@ -30,29 +32,29 @@ static int no_memory(void)
 
 /* ---- info, sessions: lengths that count C's last byte in C only ---- */
 
-int fort_Info_get(const MPI_Fint *info, const char *key, const MPI_Fint *valuelen, char *value, MPI_Fint *flag,
-                  size_t key_len, size_t value_len)
+int fort_Info_get(bool profiled, const MPI_Fint *info, const char *key, const MPI_Fint *valuelen, char *value,
+                  MPI_Fint *flag, size_t key_len, size_t value_len)
 {
     char found[MPI_MAX_INFO_VAL], *k = fort_string(key, key_len, true);
     if (!k)
         return no_memory();
     const int most = *valuelen < MPI_MAX_INFO_VAL ? *valuelen : MPI_MAX_INFO_VAL - 1;
-    int code = MPI_Info_get(*info, k, most, found, flag);
+    int code = CALL(Info_get)(*info, k, most, found, flag);
     if (!code && *flag)
         fort_pad(value, value_len, found);
     free(k);
     return code;
 }
 
-int fort_Info_get_string(const MPI_Fint *info, const char *key, MPI_Fint *buflen, char *value, MPI_Fint *flag,
-                         size_t key_len, size_t value_len)
+int fort_Info_get_string(bool profiled, const MPI_Fint *info, const char *key, MPI_Fint *buflen, char *value,
+                         MPI_Fint *flag, size_t key_len, size_t value_len)
 {
     char found[MPI_MAX_INFO_VAL], *k = fort_string(key, key_len, true);
     if (!k)
         return no_memory();
     int room = *buflen < 1 ? 0 : *buflen < MPI_MAX_INFO_VAL ? *buflen + 1 : MPI_MAX_INFO_VAL;
     const bool wanted = room > 0;
-    int code = MPI_Info_get_string(*info, k, &room, found, flag);
+    int code = CALL(Info_get_string)(*info, k, &room, found, flag);
     if (!code && *flag) {
         *buflen = room - 1;
         if (wanted)
@@ -62,13 +64,13 @@ int fort_Info_get_string(const MPI_Fint *info, const char *key, MPI_Fint *buflen
     return code;
 }
 
-int fort_Session_get_nth_pset(const MPI_Fint *session, const MPI_Fint *info, const MPI_Fint *n, MPI_Fint *pset_len,
-                              char *pset_name, size_t pset_name_len)
+int fort_Session_get_nth_pset(bool profiled, const MPI_Fint *session, const MPI_Fint *info, const MPI_Fint *n,
+                              MPI_Fint *pset_len, char *pset_name, size_t pset_name_len)
 {
     char name[MPI_MAX_PSET_NAME_LEN];
     int room = *pset_len < 1 ? 0 : *pset_len < MPI_MAX_PSET_NAME_LEN ? *pset_len + 1 : MPI_MAX_PSET_NAME_LEN;
     const bool wanted = room > 0;
-    int code = MPI_Session_get_nth_pset(*session, *info, *n, &room, name);
+    int code = CALL(Session_get_nth_pset)(*session, *info, *n, &room, name);
     if (!code) {
         *pset_len = room - 1;
         if (wanted)
@@ -110,24 +112,25 @@ static char **string_list(const char *from, size_t length, size_t stride, int co
     return list;
 }
 
-int fort_Comm_spawn(const char *command, const char *argv, const MPI_Fint *maxprocs, const MPI_Fint *info,
-                    const MPI_Fint *root, const MPI_Fint *comm, MPI_Fint *intercomm, MPI_Fint *errcodes,
-                    size_t command_len, size_t argv_len)
+int fort_Comm_spawn(bool profiled, const char *command, const char *argv, const MPI_Fint *maxprocs,
+                    const MPI_Fint *info, const MPI_Fint *root, const MPI_Fint *comm, MPI_Fint *intercomm,
+                    MPI_Fint *errcodes, size_t command_len, size_t argv_len)
 {
     const bool none = argv == &mpiprivc_.argv_null || argv == fort_argv_null;
     char *program = fort_string(command, command_len, true);
     char **arguments = none ? MPI_ARGV_NULL : string_list(argv, argv_len, argv_len, -1);
     int code = !program || (!none && !arguments) ? no_memory()
-                                                 : MPI_Comm_spawn(program, arguments, *maxprocs, *info, *root, *comm,
-                                                                  intercomm, fort_errcodes(errcodes));
+                                                 : CALL(Comm_spawn)(program, arguments, *maxprocs, *info, *root, *comm,
+                                                                    intercomm, fort_errcodes(errcodes));
     free(program);
     free_strings(arguments);
     return code;
 }
 
-int fort_Comm_spawn_multiple(const MPI_Fint *count, const char *commands, const char *argvs, const MPI_Fint *maxprocs,
-                             const MPI_Fint *infos, const MPI_Fint *root, const MPI_Fint *comm, MPI_Fint *intercomm,
-                             MPI_Fint *errcodes, size_t commands_len, size_t argvs_len)
+int fort_Comm_spawn_multiple(bool profiled, const MPI_Fint *count, const char *commands, const char *argvs,
+                             const MPI_Fint *maxprocs, const MPI_Fint *infos, const MPI_Fint *root,
+                             const MPI_Fint *comm, MPI_Fint *intercomm, MPI_Fint *errcodes, size_t commands_len,
+                             size_t argvs_len)
 {
     const bool none = argvs == &mpiprivc_.argvs_null || argvs == fort_argvs_null;
     const int n = *count > 0 ? *count : 0;
@@ -140,8 +143,8 @@ int fort_Comm_spawn_multiple(const MPI_Fint *count, const char *commands, const 
         missing |= !arguments[i];
     }
     int code = missing ? no_memory()
-                       : MPI_Comm_spawn_multiple(*count, programs, arguments, maxprocs, infos, *root, *comm, intercomm,
-                                                 fort_errcodes(errcodes));
+                       : CALL(Comm_spawn_multiple)(*count, programs, arguments, maxprocs, infos, *root, *comm,
+                                                   intercomm, fort_errcodes(errcodes));
     for (int i = 0; arguments && i < n; i++)
         free_strings(arguments[i]);
     free(arguments);
@@ -159,20 +162,20 @@ static MPI_Aint *widened(const MPI_Fint *from, int count)
     return to;
 }
 
-int fort_Type_hindexed(const MPI_Fint *count, MPI_Fint *lengths, MPI_Fint *displacements, const MPI_Fint *oldtype,
-                       MPI_Fint *newtype)
+int fort_Type_hindexed(bool profiled, const MPI_Fint *count, MPI_Fint *lengths, MPI_Fint *displacements,
+                       const MPI_Fint *oldtype, MPI_Fint *newtype)
 {
     MPI_Aint *wide = widened(displacements, *count);
-    int code = wide ? MPI_Type_hindexed(*count, lengths, wide, *oldtype, newtype) : no_memory();
+    int code = wide ? CALL(Type_hindexed)(*count, lengths, wide, *oldtype, newtype) : no_memory();
     free(wide);
     return code;
 }
 
-int fort_Type_struct(const MPI_Fint *count, MPI_Fint *lengths, MPI_Fint *displacements, MPI_Fint *types,
+int fort_Type_struct(bool profiled, const MPI_Fint *count, MPI_Fint *lengths, MPI_Fint *displacements, MPI_Fint *types,
                      MPI_Fint *newtype)
 {
     MPI_Aint *wide = widened(displacements, *count);
-    int code = wide ? MPI_Type_struct(*count, lengths, wide, types, newtype) : no_memory();
+    int code = wide ? CALL(Type_struct)(*count, lengths, wide, types, newtype) : no_memory();
     free(wide);
     return code;
 }
@@ -181,10 +184,11 @@ int fort_Type_struct(const MPI_Fint *count, MPI_Fint *lengths, MPI_Fint *displac
 
 void MPII_Grequest_set_lang_f77(MPI_Request request);
 
-int fort_Grequest_start(fort_fn *query, fort_fn *free_it, fort_fn *cancel, const MPI_Aint *extra, MPI_Fint *request)
+int fort_Grequest_start(bool profiled, fort_fn *query, fort_fn *free_it, fort_fn *cancel, const MPI_Aint *extra,
+                        MPI_Fint *request)
 {
-    int code = MPI_Grequest_start((MPI_Grequest_query_function *)query, (MPI_Grequest_free_function *)free_it,
-                                  (MPI_Grequest_cancel_function *)cancel, (void *)extra, request);
+    int code = CALL(Grequest_start)((MPI_Grequest_query_function *)query, (MPI_Grequest_free_function *)free_it,
+                                    (MPI_Grequest_cancel_function *)cancel, (void *)extra, request);
     if (!code)
         MPII_Grequest_set_lang_f77(*request);
     return code;
@@ -246,7 +250,8 @@ static int datarep_extent(MPI_Datatype type, MPI_Aint *extent, void *extra)
 }
 
 #define REGISTER(function, read_fn, write_fn)                                                                          \
-    (const char *name, fort_fn *read, fort_fn *write, fort_fn *extent, const MPI_Aint *extra, size_t name_len)         \
+    (bool profiled, const char *name, fort_fn *read, fort_fn *write, fort_fn *extent, const MPI_Aint *extra,           \
+     size_t name_len)                                                                                                  \
     {                                                                                                                  \
         char *rep = fort_string(name, name_len, false);                                                                \
         struct datarep *d = malloc(sizeof(*d));                                                                        \
@@ -256,12 +261,12 @@ static int datarep_extent(MPI_Datatype type, MPI_Aint *extent, void *extra)
             return no_memory();                                                                                        \
         }                                                                                                              \
         *d = (struct datarep){read, write, extent, *extra};                                                            \
-        int code = function(rep, is_no_conversion(read) ? NULL : read_fn, is_no_conversion(write) ? NULL : write_fn,   \
-                            datarep_extent, d);                                                                        \
+        int code = CALL(function)(rep, is_no_conversion(read) ? NULL : read_fn,                                        \
+                                  is_no_conversion(write) ? NULL : write_fn, datarep_extent, d);                       \
         free(rep);                                                                                                     \
         if (code)                                                                                                      \
             free(d);                                                                                                   \
         return code;                                                                                                   \
     }
-int fort_Register_datarep REGISTER(MPI_Register_datarep, datarep_read, datarep_write)
-int fort_Register_datarep_c REGISTER(MPI_Register_datarep_c, datarep_read_large, datarep_write_large)
+int fort_Register_datarep REGISTER(Register_datarep, datarep_read, datarep_write)
+int fort_Register_datarep_c REGISTER(Register_datarep_c, datarep_read_large, datarep_write_large)

@@ -143,7 +143,12 @@ is "gets an error for each" "$(timeout 60 mrrun -n 1 ./foreign)" "1 1 1 1 "
 cat >count.c <<'C'
 #include <mpi.h>
 #include <stdio.h>
-static int sends, fortran_sends;
+static int sends, fortran_sends, gets;
+int MPI_Info_get(MPI_Info info, const char *key, int length, char *value, int *flag)
+{
+    gets++;
+    return PMPI_Info_get(info, key, length, value, flag);
+}
 int MPI_Send(const void *buf, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm)
 {
     sends++;
@@ -157,7 +162,7 @@ void mpi_send_(void *buf, int *count, int *type, int *dest, int *tag, int *comm,
 }
 int MPI_Finalize(void)
 {
-    printf("%d %d\n", sends, fortran_sends);
+    printf("%d %d %d\n", sends, fortran_sends, gets);
     return PMPI_Finalize();
 }
 C
@@ -171,6 +176,10 @@ end subroutine
 subroutine with_f08(ierr)
   use mpi_f08
   integer :: ierr
+  character(9) :: value
+  logical :: found
+  call MPI_Info_get(MPI_INFO_ENV, 'command', 9, value, found)
+  call PMPI_Info_get(MPI_INFO_ENV, 'command', 9, value, found)
   call MPI_Send(ierr, 1, MPI_INTEGER, MPI_PROC_NULL, 1, MPI_COMM_SELF)
   call PMPI_Send(ierr, 1, MPI_INTEGER, MPI_PROC_NULL, 1, MPI_COMM_SELF)
 end subroutine
@@ -185,5 +194,6 @@ end program
 F
 ok "a profiling library" mrcc -shared -fPIC -o libcount.so count.c
 ok "a program with calls of both modules" "$wrapper" -o sends sends.f90 -L. -Wl,--no-as-needed -lcount -Wl,-rpath,"$tmp"
-is "C's name is called 3 times, by PMPI_Send of mpi_f08 not; Fortran's once" "$(timeout 60 mrrun -n 1 ./sends)" "3 1"
+is "C's name is called 3 times, by PMPI_Send of mpi_f08 not; Fortran's once; and so are functions with code of their own" \
+  "$(timeout 60 mrrun -n 1 ./sends)" "3 1 1"
 done_testing
