@@ -114,19 +114,23 @@ static bool somebody_came(struct sim *s)
     return false;
 }
 
-/* True if a thread out of sight is about to return. The kernel knows: its wake-up has happened already. */
-static bool somebody_coming(struct sim *s)
+/*
+ * True if a thread out of sight is about to return: asked_ns is the time of the question. The kernel knows: the
+ * thread's wake-up has happened already. Most hand-overs need no question, and then no clock, which is a system call.
+ */
+static bool somebody_coming(struct sim *s, uint64_t *asked_ns)
 {
     struct sched *sc = s->sched;
-    bool coming = s->due;
+    bool coming = s->due, away = world_is_away(s);
 
+    *asked_ns = coming || away ? real_ns() : 0;
     if (!coming)
         sc->due_since_ns = 0;
     else if (!sc->due_since_ns)
-        sc->due_since_ns = real_ns();
-    else if (real_ns() - sc->due_since_ns > DUE_NS)
+        sc->due_since_ns = *asked_ns;
+    else if (*asked_ns - sc->due_since_ns > DUE_NS)
         coming = false;
-    coming = coming || (world_is_away(s) && (!world_is_quiet(sc->world, s) || somebody_came(s)));
+    coming = coming || (away && (!world_is_quiet(sc->world, s) || somebody_came(s)));
     if (!coming && s->signalled)
         alarms_noticed(s);
     return coming;
@@ -187,8 +191,11 @@ static int64_t rest(struct sched *sc, int64_t us, bool coming)
 static int64_t still_rests(struct sim *s, bool news)
 {
     struct sched *sc = s->sched;
-    uint64_t now = real_ns(), t;
+    uint64_t now, t;
 
+    if (!sc->rest_ends_ns)
+        return 0;
+    now = real_ns();
     if (news || now >= sc->rest_ends_ns ||
         (!sc->rest_coming && (sc->unsettled || sc->waiting || s->signalled || next_event(s, &t))))
         sc->rest_ends_ns = 0;
@@ -273,8 +280,7 @@ int64_t sched_run(struct sim *s, bool paused, bool news)
     wait_us = still_rests(s, news);
     if (wait_us)
         return wait_us;
-    asked_ns = real_ns();
-    if (somebody_coming(s))
+    if (somebody_coming(s, &asked_ns))
         return rest(sc, until_asked_again(asked_ns), true);
     if (sc->free_clock_ps && !s->running)
         look_free_catch_up(s);
