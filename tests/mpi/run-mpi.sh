@@ -7,7 +7,8 @@
 #   rxe1  inside the soft-RoCE laboratory (tests/rxe/lab), over one rail; rxe2 over two. With 2 and 4 ranks
 # PATTERN (an extended regular expression) picks programs by name, MPI_TEST_NOT (another one) leaves some out. With OTHER_RANKS=yes they run with those numbers of 1, 2, 3,
 # 4, 7 and 16 ranks that the list does not have for them, and with those that it has in parentheses. With MPI_TEST_RANKS (a
-# list) they run with those of it that the list has for them, or, if it has none of these, with all.
+# list) they run with those of it that the list has for them, or, if it has none of these, with all; "most" among them is the
+# last number that the list has. MPI_TEST_MORE_RANKS is that list for programs whose names match MPI_TEST_MORE.
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../tap.sh"
 mode=$1 pattern=${2:-.}
@@ -76,11 +77,13 @@ while read -r name modes rest; do
   if [ -n "${OTHER_RANKS:-}" ]; then
     ranks=$(others $ranks)
   else
-    ranks=$(printf '%s\n' $ranks | grep -v '^(')
-    chosen=$(for n in $ranks; do [[ " ${MPI_TEST_RANKS:-} " == *" ${n%+} "* ]] && echo "$n"; done)
+    ranks=$(printf '%s\n' $ranks | grep '^[0-9]')
+    wanted=${MPI_TEST_RANKS:-}
+    [[ -n ${MPI_TEST_MORE:-} && $name =~ $MPI_TEST_MORE ]] && wanted=${MPI_TEST_MORE_RANKS:-}
+    chosen=$(for n in $ranks; do [[ " ${wanted/most/${ranks##*[[:space:]]}} " == *" $n "* || " $wanted " == *" ${n%+} "* ]] && echo "$n"; done)
     ranks=${chosen:-$ranks}
   fi
-  for n in ${ranks/only/}; do
+  for n in $ranks; do
     ok "$name${args[*]:+ ${args[*]}}, ${n%+} ranks, $mode" run "$name" "${n%+}" "${args[@]}"
   done
 done <"$here/programs.list"
