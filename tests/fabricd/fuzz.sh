@@ -3,7 +3,7 @@
 # timeout: 400
 # timeout --all: 1800
 # Fuzz what reads files of YAML and locks, messages of the socket and records of the subnet, the journal of jobs, and arguments
-# of the bus: each of the four for $FUZZ_SECONDS (5), two at a time. --all: ten minutes each.
+# of the bus: each of the four for $FUZZ_SECONDS (2), two at a time. --all: ten minutes each.
 
 . "$(dirname "$0")/lib.sh"
 [ "${1:-}" = --all ] && : "${FUZZ_SECONDS:=600}"
@@ -60,7 +60,7 @@ fabricctl policy schema | sed -n 's/^ *"\([a-z_ ]*\)": {$/"\1: "/p' | sort -u >w
 } >seeds/lock
 fuzz() { # NAME KINDS: as fuzz.c has them
   mkdir "$1"
-  FUZZ_KINDS=$2 ./fuzz -dict=words -max_total_time="${FUZZ_SECONDS:-5}" -max_len=8192 -timeout=5 -rss_limit_mb=1024 \
+  FUZZ_KINDS=$2 ./fuzz -dict=words -max_total_time="${FUZZ_SECONDS:-2}" -max_len=8192 -timeout=5 -rss_limit_mb=1024 \
     -artifact_prefix="$tmp/$1/" -print_final_stats=1 "$1" seeds >"$1.out" 2>&1
 }
 both() { # NAME KINDS NAME KINDS
