@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Queries about the binary interface (MPI-5.0 chapter 20). The interface is MPICH's, not the standard's, with its
- * Fortran binding, which was compiled for one Fortran compiler: nothing can be set. Allowed at any time.
+ * Queries about the binary interface (MPI-5.0 chapter 20). The library knows the types of one Fortran compiler: nothing
+ * can be set. Allowed at any time.
  */
 #include <stdio.h>
 #include <string.h>
 
 #include "libmrmpi/api/api.h"
 
-/* There is no version of an interface that is not the standard's. */
 MPI_FN(int, Abi_get_version, (int *abi_major, int *abi_minor))
 {
     NOT_NULL_EVER(abi_major);
     NOT_NULL_EVER(abi_minor);
-    *abi_major = *abi_minor = -1;
+    *abi_major = abi_version[0];
+    *abi_minor = abi_version[1];
     return MPI_SUCCESS;
 }
 
@@ -80,14 +80,14 @@ static const struct {
       {"mpi_double_complex_supported", MPI_DOUBLE_COMPLEX},
 };
 
-/* The size is in the handle: types have theirs from the library only while it runs. */
+/* By the handle: types have theirs from the library only while it runs. */
 static bool note_fortran(struct mr_info *i)
 {
     for (size_t k = 0; k < sizeof(sizes) / sizeof(*sizes); k++)
         if (!note_size(i, sizes[k].key, abi_basic_bytes(sizes[k].type)))
             return false;
     for (size_t k = 0; k < sizeof(optional) / sizeof(*optional); k++)
-        if (!mr_info_set(i, optional[k].key, optional[k].type != MPI_DATATYPE_NULL ? "true" : "false"))
+        if (!mr_info_set(i, optional[k].key, abi_basic_bytes(optional[k].type) ? "true" : "false"))
             return false;
     return true;
 }

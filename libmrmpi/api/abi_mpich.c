@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The tables of the MPICH binary interface (abi_mpich.h) and the data named in its mpi.h. */
-#include "libmrmpi/api/abi_mpich.h"
+#include "libmrmpi/api/interface.h"
 
 struct mr_type *const abi_basics[256] = {
 #define X(h, basic) [(h)&0xff] = &mr_type_basic[MR_BASIC_##basic],
@@ -89,6 +89,12 @@ const int abi_error_of[MR_ERR_LAST + 1] = {
 #undef E
 };
 
+const int abi_thread_levels[ABI_THREAD_LEVELS] = {MPI_THREAD_SINGLE, MPI_THREAD_FUNNELED, MPI_THREAD_SERIALIZED,
+                                                  MPI_THREAD_MULTIPLE};
+
+const int abi_version[2] = {-1, -1};
+const char abi_description[] = "mrmpi " MRMPI_VERSION " (MPI 4.0, MPICH binary interface)";
+
 void abi_init(void)
 {
 #define X(h, basic) mr_type_basic[MR_BASIC_##basic].handle = (h);
@@ -105,6 +111,22 @@ void abi_init(void)
     mr_comm_world->handle = MPI_COMM_WORLD;
     mr_comm_self->handle = MPI_COMM_SELF;
 }
+
+int MPIR_Dup_fn(MPI_Comm comm, int keyval, void *extra, void *in, void *out, int *flag)
+{
+    memcpy(out, &in, sizeof(in));
+    *flag = 1;
+    return MPI_SUCCESS;
+}
+
+/* The values for "no weights" and for the weights of no edges: only the addresses matter. */
+static int unweighted, weights_empty;
+int *const MPI_UNWEIGHTED = &unweighted;
+int *const MPI_WEIGHTS_EMPTY = &weights_empty;
+
+/* Stands for all handles of a session in the tool information interface. */
+static char all_handles;
+struct MPIR_T_pvar_handle_s *const MPI_T_PVAR_ALL_HANDLES = (struct MPIR_T_pvar_handle_s *)(void *)&all_handles;
 
 MPI_Fint *MPI_F_STATUS_IGNORE;
 MPI_Fint *MPI_F_STATUSES_IGNORE;

@@ -1,56 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Particulars of the MPICH binary interface: the form of handles, statuses, error numbers and special addresses. The
- * rest of api/ uses only these names; a second ABI is a second file like this.
- */
-#ifndef MRMPI_API_ABI_H
-#define MRMPI_API_ABI_H
+/* Particulars of the MPICH binary interface: part of interface.h. */
+#ifndef MRMPI_API_ABI_MPICH_H
+#define MRMPI_API_ABI_MPICH_H
 
-#include <mpi.h>
+#include "libmrmpi/api/interface.h"
 
-#include "libmrmpi/coll/coll.h"
-#include "libmrmpi/core/core.h"
-#include "libmrmpi/api/init/init.h"
-#include "libmrmpi/p2p/p2p.h"
+#include <string.h>
 
-/* ---- handles made at run time: 11 kind(4) generation(5) index(21) ---- */
+/* ---- handles are their numbers; files are pointers, but not to anything ---- */
 
-enum abi_kind {
-    ABI_COMM = 1,
-    ABI_GROUP = 2,
-    ABI_TYPE = 3,
-    ABI_MESSAGE = 4,
-    ABI_ERRHANDLER = 5,
-    ABI_OP = 6,
-    ABI_INFO = 7,
-    ABI_WIN = 8,
-    ABI_KEYVAL = 9,
-    ABI_FILE = 10,
-    ABI_REQUEST = 11,
-    ABI_DONE = 12, /* requests, too: done.h */
-    ABI_SESSION = 14,
-    ABI_KINDS = 15,
-};
-enum { ABI_INDEX_BITS = 21, ABI_GENERATION_BITS = 5, ABI_INDEX_MAX = 1 << ABI_INDEX_BITS };
-
-static inline int abi_handle_first(enum abi_kind kind, uint32_t index)
-{
-    return (int)(3u << 30 | (uint32_t)kind << 26 | index);
-}
-
-/* The same with the next generation, which wraps around. */
-static inline int abi_handle_next(int handle)
-{
-    const uint32_t generation = ((1u << ABI_GENERATION_BITS) - 1) << ABI_INDEX_BITS;
-    uint32_t u = (uint32_t)handle;
-
-    return (int)((u & ~generation) | ((u + (1u << ABI_INDEX_BITS)) & generation));
-}
-
-static inline uint32_t abi_handle_index(int handle)
-{
-    return (uint32_t)handle & (ABI_INDEX_MAX - 1);
-}
+#define abi_number(h)       ((int)(intptr_t)(h))
+#define abi_handle(type, n) ((type)(uintptr_t)(uint32_t)(n))
 
 /* ---- built-in datatypes: X(low byte of the handle, basic) ---- */
 
@@ -112,7 +72,21 @@ static inline struct mr_op *abi_builtin_op(MPI_Op h)
     return i < MR_OP_COUNT ? &mr_op_builtin[i] : NULL;
 }
 
-void abi_init(void); /* gives the built-in objects their handles; after mr_init */
+static inline struct mr_errhandler *abi_builtin_errhandler(MPI_Errhandler h)
+{
+    switch (h) {
+    case MPI_ERRORS_ARE_FATAL:
+        return &mr_errhandler_fatal;
+    case MPI_ERRORS_RETURN:
+        return &mr_errhandler_return;
+    case MPI_ERRORS_ABORT:
+        return &mr_errhandler_abort;
+    case MPIR_ERRORS_THROW_EXCEPTIONS:
+        return &mr_errhandler_throw;
+    default:
+        return NULL;
+    }
+}
 
 /* MPI_UNWEIGHTED and MPI_WEIGHTS_EMPTY as the module mpi_f08 reads them. */
 extern int *MPIR_C_MPI_UNWEIGHTED, *MPIR_C_MPI_WEIGHTS_EMPTY;
@@ -125,6 +99,12 @@ static inline void abi_status_set_bytes(MPI_Status *st, uint64_t bytes, bool can
     st->count_hi_and_cancelled = (int)((uint32_t)(bytes >> 32) << 1 | cancelled);
 }
 
+static inline void abi_status_set_peer(MPI_Status *st, int source, int tag)
+{
+    st->MPI_SOURCE = source;
+    st->MPI_TAG = tag;
+}
+
 static inline uint64_t abi_status_bytes(const MPI_Status *st)
 {
     return (uint64_t)((uint32_t)st->count_hi_and_cancelled >> 1) << 32 | (uint32_t)st->count_lo;
@@ -135,9 +115,121 @@ static inline bool abi_status_cancelled(const MPI_Status *st)
     return st->count_hi_and_cancelled & 1;
 }
 
-/* ---- errors ---- */
+/* Where a program must name a status, or MPI_STATUS_IGNORE. */
+static inline bool abi_no_status(const MPI_Status *st)
+{
+    return !st;
+}
 
-extern const int abi_error_of[MR_ERR_LAST + 1];
-enum { ABI_USER_CLASS = 0x40000000 }; /* classes and codes that programs add are numbered from here */
+/* A status without its error, which is none: the first fields of MPI_Status. */
+struct abi_kept_status {
+    int field[4];
+};
+_Static_assert(offsetof(MPI_Status, MPI_ERROR) == sizeof(struct abi_kept_status), "of the same layout");
+
+static inline void abi_keep_status(struct abi_kept_status *k, const struct mr_status *s)
+{
+    MPI_Status st;
+    abi_status_set_peer(&st, s->source, s->tag);
+    abi_status_set_bytes(&st, s->bytes, s->cancelled);
+    memcpy(k, &st, sizeof(*k));
+}
+
+static inline void abi_give_status(MPI_Status *st, const struct abi_kept_status *k)
+{
+    memcpy(st, k, sizeof(*k));
+}
+
+static inline struct mr_status abi_kept_status(const struct abi_kept_status *k)
+{
+    MPI_Status st;
+    memcpy(&st, k, sizeof(*k));
+    return (struct mr_status){.source = st.MPI_SOURCE, .tag = st.MPI_TAG, .bytes = abi_status_bytes(&st)};
+}
+
+/* ---- ranks, tags, addresses: those of core/ ---- */
+
+static inline int abi_rank_in(int rank)
+{
+    return rank;
+}
+
+static inline int abi_rank_out(int rank)
+{
+    return rank;
+}
+
+static inline int abi_tag_in(int tag)
+{
+    return tag;
+}
+
+static inline int abi_tag_out(int tag)
+{
+    return tag;
+}
+enum {
+    ABI_PROC_NULL = MPI_PROC_NULL,
+    ABI_ANY_SOURCE = MPI_ANY_SOURCE,
+    ABI_ROOT = MPI_ROOT,
+    ABI_ANY_TAG = MPI_ANY_TAG,
+    ABI_UNDEFINED = MPI_UNDEFINED,
+};
+_Static_assert(ABI_PROC_NULL == MR_PROC_NULL && ABI_ANY_SOURCE == MR_ANY_SOURCE && ABI_ROOT == MR_ROOT &&
+                   ABI_ANY_TAG == MR_ANY_TAG && ABI_UNDEFINED == MR_UNDEFINED,
+               "the same numbers");
+
+/* A null pointer, or MPI_IN_PLACE: (void *)-1. */
+static inline bool abi_no_address(const void *buf)
+{
+    return (uintptr_t)buf + 1 <= 1;
+}
+
+/* ---- modes, assertions, kinds ---- */
+
+static inline unsigned abi_amode_in(int amode)
+{
+    return (unsigned)amode;
+}
+
+static inline int abi_amode_out(unsigned amode)
+{
+    return (int)amode;
+}
+_Static_assert(MPI_MODE_CREATE == MR_FILE_CREATE && MPI_MODE_RDONLY == MR_FILE_RDONLY &&
+                   MPI_MODE_WRONLY == MR_FILE_WRONLY && MPI_MODE_RDWR == MR_FILE_RDWR &&
+                   MPI_MODE_DELETE_ON_CLOSE == MR_FILE_DELETE_ON_CLOSE && MPI_MODE_UNIQUE_OPEN == MR_FILE_UNIQUE_OPEN &&
+                   MPI_MODE_EXCL == MR_FILE_EXCL && MPI_MODE_APPEND == MR_FILE_APPEND &&
+                   MPI_MODE_SEQUENTIAL == MR_FILE_SEQUENTIAL,
+               "the modes are the same numbers");
+
+/* As numbers of rma/. */
+static inline unsigned abi_assertions(int assert)
+{
+    return (unsigned)assert / MPI_MODE_NOCHECK;
+}
+_Static_assert(MPI_MODE_NOCHECK == 1024 && MPI_MODE_NOSTORE == 2048 && MPI_MODE_NOPUT == 4096 &&
+                   MPI_MODE_NOPRECEDE == 8192 && MPI_MODE_NOSUCCEED == 16384,
+               "in this order");
+
+static inline int abi_flavor(enum mr_win_flavor flavor)
+{
+    return (int)flavor;
+}
+_Static_assert((int)MPI_WIN_FLAVOR_CREATE == MR_WIN_CREATE && (int)MPI_WIN_FLAVOR_SHARED == MR_WIN_SHARED, "the same");
+
+enum {
+    ABI_SPLIT_NEIGHBORHOOD = MPIX_COMM_TYPE_NEIGHBORHOOD,
+    ABI_INFO_KEY_MOST = MPI_MAX_INFO_KEY, /* characters */
+    ABI_INFO_VALUE_MOST = MPI_MAX_INFO_VAL,
+    ABI_STRINGTAG_MOST = MPI_MAX_STRINGTAG_LEN,
+};
+
+/* ---- the tool information interface: what its handles point to ---- */
+
+#define abi_t_enum         MPIR_T_enum_s
+#define abi_t_cvar_handle  MPIR_T_cvar_handle_s
+#define abi_t_pvar_handle  MPIR_T_pvar_handle_s
+#define abi_t_pvar_session MPIR_T_pvar_session_s
 
 #endif

@@ -24,9 +24,9 @@ enum mr_err api_bad_buffer(const void *buf, int64_t count, const char *name, con
 
 enum mr_err api_bad_rank(const struct mr_comm *c, int rank, bool receive, const char *name)
 {
-    return mr_fail(MR_ERR_RANK, "%s %d is not in %s%s, which has ranks 0 to %d%s", name, rank,
+    return mr_fail(MR_ERR_RANK, "%s %d is not in %s%s, which has ranks 0 to %d%s", name, abi_rank_out(rank),
                    mr_comm_is_inter(c) ? "the remote group of " : "", c->name[0] ? c->name : "the communicator",
-                   c->num_peers - 1, rank == MPI_ANY_SOURCE && !receive ? " (MPI_ANY_SOURCE is for receives)" : "");
+                   c->num_peers - 1, rank == MR_ANY_SOURCE && !receive ? " (MPI_ANY_SOURCE is for receives)" : "");
 }
 
 enum mr_err api_bad_tag(int tag, const char *name)

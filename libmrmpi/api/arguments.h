@@ -8,8 +8,8 @@
 enum mr_err api_bad_count(long count, const char *name);
 enum mr_err api_bad_type(const struct mr_type *t, const char *name);
 enum mr_err api_bad_buffer(const void *buf, int64_t count, const char *name, const char *count_name);
-enum mr_err api_bad_rank(const struct mr_comm *c, int rank, bool receive, const char *name);
-enum mr_err api_bad_tag(int tag, const char *name);
+enum mr_err api_bad_rank(const struct mr_comm *c, int rank, bool receive, const char *name); /* rank: of core/ */
+enum mr_err api_bad_tag(int tag, const char *name);                                          /* tag: the program's */
 enum mr_err api_null(const char *name);
 int api_null_ever(const char *name, const char *function); /* the function's result */
 /* An operation, and whether it may be applied to t (op.c). */
@@ -19,14 +19,10 @@ enum mr_err api_intra(const struct mr_comm *c); /* an error if c is an intercomm
 enum mr_err api_inter(const struct mr_comm *c); /* an error for other communicators */
 
 #define api_buffer(buf, count, t) api_buffer_named(buf, count, t, #buf, #count, "datatype")
-#define api_dest(c, rank, tag)    api_dest_named(c, rank, tag, #rank, #tag)
-#define api_source(c, rank, tag)  api_source_named(c, rank, tag, #rank, #tag)
-
-/* A null pointer, or MPI_IN_PLACE: (void *)-1. */
-static inline bool api_no_address(const void *buf)
-{
-    return (uintptr_t)buf + 1 <= 1;
-}
+/* The variables become core/'s numbers; of a send, the rank only. */
+#define api_dest(c, rank, tag) ((rank) = abi_rank_in(rank), api_dest_named(c, rank, tag, #rank, #tag))
+#define api_source(c, rank, tag)                                                                                       \
+    ((rank) = abi_rank_in(rank), (tag) = abi_tag_in(tag), api_source_named(c, rank, tag, #rank, #tag))
 
 /* A buffer of count elements. A null pointer is fine for nothing, and for types that carry addresses. */
 static inline enum mr_err api_buffer_named(const void *buf, int64_t count, const struct mr_type *t, const char *name,
@@ -36,7 +32,7 @@ static inline enum mr_err api_buffer_named(const void *buf, int64_t count, const
         return api_sure(api_bad_count(count, count_name));
     if (unlikely(!t->committed) && mr_config.check_args)
         return api_sure(api_bad_type(t, type_name));
-    if (unlikely(api_no_address(buf)) && count && (buf || (t->size && t->builtin)) && mr_config.check_args)
+    if (unlikely(abi_no_address(buf)) && count && (buf || (t->size && t->builtin)) && mr_config.check_args)
         return api_sure(api_bad_buffer(buf, count, name, count_name));
     return MR_SUCCESS;
 }
@@ -66,7 +62,7 @@ static inline bool api_overlap(const void *a, size_t acount, const struct mr_typ
 static inline enum mr_err api_dest_named(const struct mr_comm *c, int rank, int tag, const char *name,
                                          const char *tag_name)
 {
-    if (unlikely((unsigned)rank >= (unsigned)c->num_peers) && rank != MPI_PROC_NULL && mr_config.check_args)
+    if (unlikely((unsigned)rank >= (unsigned)c->num_peers) && rank != MR_PROC_NULL && mr_config.check_args)
         return api_sure(api_bad_rank(c, rank, false, name));
     if (unlikely(tag < 0 || tag > MR_TAG_UB) && mr_config.check_args)
         return api_sure(api_bad_tag(tag, tag_name));
@@ -76,11 +72,11 @@ static inline enum mr_err api_dest_named(const struct mr_comm *c, int rank, int 
 static inline enum mr_err api_source_named(const struct mr_comm *c, int rank, int tag, const char *name,
                                            const char *tag_name)
 {
-    if (unlikely((unsigned)rank >= (unsigned)c->num_peers) && rank != MPI_PROC_NULL && rank != MPI_ANY_SOURCE &&
+    if (unlikely((unsigned)rank >= (unsigned)c->num_peers) && rank != MR_PROC_NULL && rank != MR_ANY_SOURCE &&
         mr_config.check_args)
         return api_sure(api_bad_rank(c, rank, true, name));
-    if (unlikely((tag < 0 || tag > MR_TAG_UB) && tag != MPI_ANY_TAG) && mr_config.check_args)
-        return api_sure(api_bad_tag(tag, tag_name));
+    if (unlikely((tag < 0 || tag > MR_TAG_UB) && tag != MR_ANY_TAG) && mr_config.check_args)
+        return api_sure(api_bad_tag(abi_tag_out(tag), tag_name));
     return MR_SUCCESS;
 }
 
@@ -101,6 +97,14 @@ static inline enum mr_err api_source_named(const struct mr_comm *c, int rank, in
     } while (0)
 #define ALSO_NOT_NULL(p) ALSO(likely((p) != NULL) ? MR_SUCCESS : api_null(#p))
 
+/* An argument that must be a status or MPI_STATUS_IGNORE, and an array of statuses. */
+#define NOT_MISSING(status)                                                                                            \
+    do {                                                                                                               \
+        if (unlikely(abi_no_status(status)))                                                                           \
+            CHECK(api_sure(api_null(#status)));                                                                        \
+    } while (0)
+#define ALSO_NOT_MISSING(status) ALSO(unlikely(abi_no_status(status)) ? api_null(#status) : MR_SUCCESS)
+
 /* The same in functions that are allowed at any time and need no lock. */
 #define NOT_NULL_EVER(p)                                                                                               \
     do {                                                                                                               \
@@ -114,14 +118,13 @@ static inline void api_status(MPI_Status *st, const struct mr_status *s)
 {
     if (st == MPI_STATUS_IGNORE)
         return;
-    st->MPI_SOURCE = s->source;
-    st->MPI_TAG = s->tag;
+    abi_status_set_peer(st, s->source, s->tag);
     abi_status_set_bytes(st, s->bytes, s->cancelled);
 }
 
 static inline void api_status_empty(MPI_Status *st)
 {
-    api_status(st, &(struct mr_status){.source = MPI_ANY_SOURCE, .tag = MPI_ANY_TAG});
+    api_status(st, &(struct mr_status){.source = MR_ANY_SOURCE, .tag = MR_ANY_TAG});
 }
 
 /* Copies src into the user's buffer of cap bytes (with its end); its length without the end in *len. */

@@ -10,13 +10,6 @@
 #include "libmrmpi/api/errcode.h"
 #include "libmrmpi/launch/launch.h"
 
-int MPIR_Dup_fn(MPI_Comm comm, int keyval, void *extra, void *in, void *out, int *flag)
-{
-    memcpy(out, &in, sizeof(in));
-    *flag = 1;
-    return MPI_SUCCESS;
-}
-
 /* ---- callbacks: core gives the object, the user wants its handle ---- */
 
 static int handle_of(const struct mr_keyval *k, void *object)
@@ -50,7 +43,7 @@ static int call_copy(struct mr_keyval *k, void *object, struct mr_attr_value *va
         code = ((abi_attr_copy_proxy *)k->copy_through)(copy, h, k->handle, k->extra, kind_of(value), value->word, out,
                                                         flag);
     else
-        code = copy(h, k->handle, k->extra, for_c(value), out, flag);
+        code = copy(abi_handle(MPI_Comm, h), k->handle, k->extra, for_c(value), out, flag);
     api_note_callback_code(code);
     return code;
 }
@@ -62,9 +55,17 @@ static int call_user_delete(struct mr_keyval *k, void *object, struct mr_attr_va
     if (k->del_through)
         code = ((abi_attr_delete_proxy *)k->del_through)(del, h, k->handle, kind_of(value), value->word, k->extra);
     else
-        code = del(h, k->handle, for_c(value), k->extra);
+        code = del(abi_handle(MPI_Comm, h), k->handle, for_c(value), k->extra);
     api_note_callback_code(code);
     return code;
+}
+
+/* MPI_COMM_DUP_FN and its like, where the constant is no function (MPI-5.0 section 20.3.6). */
+static int copy_word(MPI_Comm comm, int keyval, void *extra, void *in, void *out, int *flag)
+{
+    memcpy(out, &in, sizeof(in));
+    *flag = 1;
+    return MPI_SUCCESS;
 }
 
 /* A key lives, with its number, as long as an attribute uses it (MPI-4.0 section 7.7.2). */
@@ -85,7 +86,7 @@ static enum mr_err new_keyval(enum mr_keyval_kind kind, mr_user_fn copy, mr_user
         return mr_fail(MR_ERR_NO_MEM, "no memory for an attribute key");
     }
     k->handle = *h;
-    k->copy = copy;
+    k->copy = copy == (mr_user_fn)MPI_DUP_FN ? (mr_user_fn)copy_word : copy;
     k->del = del;
     k->extra = extra;
     k->call_copy = call_copy;
@@ -219,14 +220,14 @@ static int *predefined_for(int keyval, enum abi_attr_kind as)
     return predefined(as == ABI_ATTR_POINTER ? keyval : keyval - 1);
 }
 
-static enum mr_err comm_set(struct mr_comm *c, int keyval, void *value, enum abi_attr_kind as)
+enum mr_err api_comm_attr_set(struct mr_comm *c, int keyval, void *value, enum abi_attr_kind as)
 {
     if (predefined_for(keyval, as))
         return mr_fail(MR_ERR_KEYVAL, "the attribute belongs to MPI: it cannot be set");
     return api_attr_set(&c->attrs, c, keyval, MR_KEYVAL_COMM, value, as);
 }
 
-static enum mr_err comm_get(struct mr_comm *c, int keyval, void *value, int *flag, enum abi_attr_kind as)
+enum mr_err api_comm_attr_get(struct mr_comm *c, int keyval, void *value, int *flag, enum abi_attr_kind as)
 {
     int *p = predefined_for(keyval, as);
     if (!p)
@@ -242,7 +243,7 @@ MPI_FN(int, Comm_set_attr, (MPI_Comm comm, int keyval, void *value))
     struct mr_comm *c = NULL;
     API_ENTER();
     CHECK(api_comm(comm, &c));
-    err = comm_set(c, keyval, value, ABI_ATTR_POINTER);
+    err = api_comm_attr_set(c, keyval, value, ABI_ATTR_POINTER);
     API_LEAVE(c);
 }
 
@@ -253,27 +254,7 @@ MPI_FN(int, Comm_get_attr, (MPI_Comm comm, int keyval, void *value, int *flag))
     CHECK(api_comm(comm, &c));
     NOT_NULL(value);
     NOT_NULL(flag);
-    err = comm_get(c, keyval, value, flag, ABI_ATTR_POINTER);
-    API_LEAVE(c);
-}
-
-LANGUAGE_FN(int, Comm_set_attr, (MPI_Comm comm, int keyval, void *value, enum abi_attr_kind kind))
-{
-    struct mr_comm *c = NULL;
-    API_ENTER();
-    CHECK(api_comm(comm, &c));
-    err = comm_set(c, keyval, value, kind);
-    API_LEAVE(c);
-}
-
-LANGUAGE_FN(int, Comm_get_attr, (MPI_Comm comm, int keyval, void *value, int *flag, enum abi_attr_kind kind))
-{
-    struct mr_comm *c = NULL;
-    API_ENTER();
-    CHECK(api_comm(comm, &c));
-    NOT_NULL(value);
-    NOT_NULL(flag);
-    err = comm_get(c, keyval, value, flag, kind);
+    err = api_comm_attr_get(c, keyval, value, flag, ABI_ATTR_POINTER);
     API_LEAVE(c);
 }
 
@@ -335,14 +316,14 @@ MPI_FN(int, Type_free_keyval, (int *keyval))
     API_LEAVE(NULL);
 }
 
-static enum mr_err type_set(MPI_Datatype type, int keyval, void *value, enum abi_attr_kind as)
+enum mr_err api_type_attr_set(MPI_Datatype type, int keyval, void *value, enum abi_attr_kind as)
 {
     struct mr_type *t;
     enum mr_err err = api_type(type, &t);
     return err ? err : api_attr_set(&t->attrs, t, keyval, MR_KEYVAL_TYPE, value, as);
 }
 
-static enum mr_err type_get(MPI_Datatype type, int keyval, void *value, int *flag, enum abi_attr_kind as)
+enum mr_err api_type_attr_get(MPI_Datatype type, int keyval, void *value, int *flag, enum abi_attr_kind as)
 {
     struct mr_type *t = NULL;
     enum mr_err err = !value ? api_null("value") : !flag ? api_null("flag") : api_type(type, &t);
@@ -352,28 +333,14 @@ static enum mr_err type_get(MPI_Datatype type, int keyval, void *value, int *fla
 MPI_FN(int, Type_set_attr, (MPI_Datatype type, int keyval, void *value))
 {
     API_ENTER();
-    err = type_set(type, keyval, value, ABI_ATTR_POINTER);
+    err = api_type_attr_set(type, keyval, value, ABI_ATTR_POINTER);
     API_LEAVE(NULL);
 }
 
 MPI_FN(int, Type_get_attr, (MPI_Datatype type, int keyval, void *value, int *flag))
 {
     API_ENTER();
-    err = type_get(type, keyval, value, flag, ABI_ATTR_POINTER);
-    API_LEAVE(NULL);
-}
-
-LANGUAGE_FN(int, Type_set_attr, (MPI_Datatype type, int keyval, void *value, enum abi_attr_kind kind))
-{
-    API_ENTER();
-    err = type_set(type, keyval, value, kind);
-    API_LEAVE(NULL);
-}
-
-LANGUAGE_FN(int, Type_get_attr, (MPI_Datatype type, int keyval, void *value, int *flag, enum abi_attr_kind kind))
-{
-    API_ENTER();
-    err = type_get(type, keyval, value, flag, kind);
+    err = api_type_attr_get(type, keyval, value, flag, ABI_ATTR_POINTER);
     API_LEAVE(NULL);
 }
 

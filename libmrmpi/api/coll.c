@@ -14,22 +14,22 @@ static const void *in_place(const void *buf)
 }
 
 /*
- * Roots. On an intercommunicator the root passes MPI_ROOT, the rest of its group MPI_PROC_NULL (and their other
- * arguments are ignored), the other group the root's rank.
+ * Roots, as core/ numbers them. On an intercommunicator the root passes MPI_ROOT, the rest of its group MPI_PROC_NULL
+ * (and their other arguments are ignored), the other group the root's rank.
  */
 static enum mr_err root_of(int root, const struct mr_comm *c)
 {
-    if (mr_comm_is_inter(c) && (root == MPI_ROOT || root == MPI_PROC_NULL))
+    if (mr_comm_is_inter(c) && (root == MR_ROOT || root == MR_PROC_NULL))
         return MR_SUCCESS;
     if (unlikely((unsigned)root >= (unsigned)c->num_peers))
-        return mr_fail(MR_ERR_ROOT, "root is %d, the %s has ranks 0 to %d", root,
+        return mr_fail(MR_ERR_ROOT, "root is %d, the %s has ranks 0 to %d", abi_rank_out(root),
                        mr_comm_is_inter(c) ? "remote group" : "communicator", c->num_peers - 1);
     return MR_SUCCESS;
 }
 
 static bool is_root(int root, const struct mr_comm *c)
 {
-    return mr_comm_is_inter(c) ? root == MPI_ROOT : c->rank == root;
+    return mr_comm_is_inter(c) ? root == MR_ROOT : c->rank == root;
 }
 
 /* True if the caller has a part of the root's collection or distribution. */
@@ -60,12 +60,12 @@ static enum mr_err build_bcast(void *buffer, api_count count, MPI_Datatype datat
 {
     struct mr_type *t = mr_type_byte;
     TRY(root_of(root, c));
-    if (root != MPI_PROC_NULL)
+    if (root != MR_PROC_NULL)
         TRY(api_side(buffer, count, datatype, &t));
     return mr_coll_bcast(buffer, (size_t)count, t, root, c, s);
 }
 COLLECTIVE(Bcast, Ibcast, ARGS(void *buffer, api_count count, MPI_Datatype datatype, int root), build_bcast, buffer,
-           count, datatype, root)
+           count, datatype, abi_rank_in(root))
 
 /* ---- reductions ---- */
 
@@ -75,7 +75,7 @@ static enum mr_err build_reduce(const void *sendbuf, void *recvbuf, api_count co
     struct mr_type *t = mr_type_byte;
     struct mr_op *o = &mr_op_builtin[MR_OP_BOR];
     TRY(root_of(root, c));
-    if (root == MPI_PROC_NULL)
+    if (root == MR_PROC_NULL)
         return mr_coll_reduce(NULL, NULL, 0, t, o, root, c, s);
     TRY(api_type(datatype, &t));
     if (is_root(root, c))
@@ -92,7 +92,7 @@ static enum mr_err build_reduce(const void *sendbuf, void *recvbuf, api_count co
 }
 COLLECTIVE(Reduce, Ireduce,
            ARGS(const void *sendbuf, void *recvbuf, api_count count, MPI_Datatype datatype, MPI_Op op, int root),
-           build_reduce, sendbuf, recvbuf, count, datatype, op, root)
+           build_reduce, sendbuf, recvbuf, count, datatype, op, abi_rank_in(root))
 
 #define reduce_sides(sendbuf, scount, recvbuf, rcount, datatype, op, c, t, o)                                          \
     reduce_sides_named(sendbuf, scount, recvbuf, rcount, datatype, op, c, t, o, #rcount)
@@ -201,7 +201,7 @@ static enum mr_err build_gather(const void *sendbuf, api_count sendcount, MPI_Da
 COLLECTIVE(Gather, Igather,
            ARGS(const void *sendbuf, api_count sendcount, MPI_Datatype sendtype, void *recvbuf, api_count recvcount,
                 MPI_Datatype recvtype, int root),
-           build_gather, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root)
+           build_gather, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, abi_rank_in(root))
 
 static enum mr_err build_gatherv(const void *sendbuf, api_count sendcount, MPI_Datatype sendtype, void *recvbuf,
                                  const api_count *recvcounts, const api_displ *displs, MPI_Datatype recvtype, int root,
@@ -225,7 +225,7 @@ static enum mr_err build_gatherv(const void *sendbuf, api_count sendcount, MPI_D
 COLLECTIVE(Gatherv, Igatherv,
            ARGS(const void *sendbuf, api_count sendcount, MPI_Datatype sendtype, void *recvbuf,
                 const api_count recvcounts[], const api_displ displs[], MPI_Datatype recvtype, int root),
-           build_gatherv, sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root)
+           build_gatherv, sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, abi_rank_in(root))
 
 static enum mr_err build_scatter(const void *sendbuf, api_count sendcount, MPI_Datatype sendtype, void *recvbuf,
                                  api_count recvcount, MPI_Datatype recvtype, int root, struct mr_comm *c,
@@ -249,7 +249,7 @@ static enum mr_err build_scatter(const void *sendbuf, api_count sendcount, MPI_D
 COLLECTIVE(Scatter, Iscatter,
            ARGS(const void *sendbuf, api_count sendcount, MPI_Datatype sendtype, void *recvbuf, api_count recvcount,
                 MPI_Datatype recvtype, int root),
-           build_scatter, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root)
+           build_scatter, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, abi_rank_in(root))
 
 static enum mr_err build_scatterv(const void *sendbuf, const api_count *sendcounts, const api_displ *displs,
                                   MPI_Datatype sendtype, void *recvbuf, api_count recvcount, MPI_Datatype recvtype,
@@ -273,7 +273,7 @@ static enum mr_err build_scatterv(const void *sendbuf, const api_count *sendcoun
 COLLECTIVE(Scatterv, Iscatterv,
            ARGS(const void *sendbuf, const api_count sendcounts[], const api_displ displs[], MPI_Datatype sendtype,
                 void *recvbuf, api_count recvcount, MPI_Datatype recvtype, int root),
-           build_scatterv, sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root)
+           build_scatterv, sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, abi_rank_in(root))
 
 /* ---- all to all ---- */
 

@@ -64,7 +64,7 @@ static enum mr_err give_with_attributes(struct mr_comm *c, struct mr_comm *made,
         mr_attr_delete_all(&made->attrs, made, &(int){0}); /* the first error counts */
     api_in_callback--;
     if (err) {
-        api_handle_free(ABI_COMM, *newcomm);
+        api_handle_free(ABI_COMM, abi_number(*newcomm));
         made->handle = 0;
         mr_comm_put(made);
         *newcomm = MPI_COMM_NULL;
@@ -264,7 +264,7 @@ static enum mr_err free_comm(MPI_Comm *comm, struct mr_comm **for_errors)
         *for_errors = c;
         return err;
     }
-    api_handle_free(ABI_COMM, *comm);
+    api_handle_free(ABI_COMM, abi_number(*comm));
     c->handle = 0;
     mr_comm_put(c);
     *comm = MPI_COMM_NULL;

@@ -11,7 +11,8 @@ static int call_extent(const struct mr_datarep_calls *calls, const struct mr_typ
     int code;
 
     api_in_callback++;
-    code = ((MPI_Datarep_extent_function *)calls->extent)(basic->handle, &extent, calls->extra);
+    code =
+        ((MPI_Datarep_extent_function *)calls->extent)(abi_handle(MPI_Datatype, basic->handle), &extent, calls->extra);
     api_in_callback--;
     *bytes = extent;
     return code;
@@ -24,7 +25,8 @@ static int call_convert(const struct mr_datarep_calls *calls, bool write, void *
     int code;
 
     api_in_callback++;
-    code = ((MPI_Datarep_conversion_function *)fn)(buf, type->handle, (int)items, file, position, calls->extra);
+    code = ((MPI_Datarep_conversion_function *)fn)(buf, abi_handle(MPI_Datatype, type->handle), (int)items, file,
+                                                   position, calls->extra);
     api_in_callback--;
     return code;
 }
@@ -36,7 +38,8 @@ static int call_convert_large(const struct mr_datarep_calls *calls, bool write, 
     int code;
 
     api_in_callback++;
-    code = ((MPI_Datarep_conversion_function_c *)fn)(buf, type->handle, items, file, position, calls->extra);
+    code = ((MPI_Datarep_conversion_function_c *)fn)(buf, abi_handle(MPI_Datatype, type->handle), items, file, position,
+                                                     calls->extra);
     api_in_callback--;
     return code;
 }

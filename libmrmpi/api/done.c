@@ -23,18 +23,17 @@ void api_done_init(bool keep)
 
 static struct api_done *used(MPI_Request h)
 {
-    struct api_done *d = &api_dones[(uint32_t)h % API_DONE_MOST];
-    return d->handle == h && d->request != &api_done_unused ? d : NULL;
+    const int n = abi_number(h);
+    struct api_done *d = &api_dones[(uint32_t)n % API_DONE_MOST];
+    return d->handle == n && d->request != &api_done_unused ? d : NULL;
 }
 
 static struct mr_request *make_done_request(const struct api_done *d)
 {
-    MPI_Status st;
     if (d->comm)
         return mr_request_sent(d->comm, d->dest, d->sent_tag, d->comm->context, d->id);
-    memcpy(&st, d->status, sizeof d->status);
-    return mr_request_received(
-        &(struct mr_status){.source = st.MPI_SOURCE, .tag = st.MPI_TAG, .bytes = abi_status_bytes(&st)});
+    const struct mr_status st = abi_kept_status(&d->status);
+    return mr_request_received(&st);
 }
 
 struct mr_request *api_done_request(MPI_Request h)

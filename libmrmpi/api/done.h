@@ -7,8 +7,6 @@
 #ifndef MRMPI_API_DONE_H
 #define MRMPI_API_DONE_H
 
-#include <string.h>
-
 #include "libmrmpi/api/arguments.h"
 
 struct api_done {
@@ -19,9 +17,9 @@ struct api_done {
     struct mr_comm *comm;       /* held; NULL: a receive's */
     struct api_done *next;      /* free ones */
     struct mr_request *request; /* made from the record; NULL: none. api_done_unused: free */
-    int status[4];              /* in the order of MPI_Status: all but the error, which is none */
+    struct abi_kept_status status;
 };
-_Static_assert(offsetof(MPI_Status, MPI_ERROR) == sizeof(((struct api_done *)0)->status), "of the same layout");
+_Static_assert(sizeof(struct api_done) == 64, "one cache line");
 enum { API_DONE_MOST = 1024 };                  /* at a time; further operations have requests */
 extern MR_OWN struct api_done *const api_dones; /* [API_DONE_MOST] */
 extern MR_OWN struct api_done *api_done_free;
@@ -42,15 +40,8 @@ static inline struct api_done *api_done_new(MPI_Request *h)
     struct api_done *d = api_done_free;
     api_done_free = d->next;
     d->request = NULL;
-    *h = d->handle;
+    *h = abi_handle(MPI_Request, d->handle);
     return d;
-}
-
-static inline void api_done_keep(struct api_done *d, const struct mr_status *s)
-{
-    MPI_Status st;
-    api_status(&st, s);
-    memcpy(d->status, &st, sizeof d->status);
 }
 
 static inline void api_done_sent(MPI_Request *h, struct mr_comm *c, int dest, int tag, uint64_t id)
@@ -61,21 +52,22 @@ static inline void api_done_sent(MPI_Request *h, struct mr_comm *c, int dest, in
     d->dest = dest;
     d->sent_tag = tag;
     d->id = id;
-    api_done_keep(d, &(struct mr_status){.source = MR_PROC_NULL, .tag = MR_ANY_TAG});
+    abi_keep_status(&d->status, &(struct mr_status){.source = MR_PROC_NULL, .tag = MR_ANY_TAG});
 }
 
 static inline void api_done_received(MPI_Request *h, const struct mr_status *s)
 {
     struct api_done *d = api_done_new(h);
     d->comm = NULL;
-    api_done_keep(d, s);
+    abi_keep_status(&d->status, s);
 }
 
 /* NULL: the handle is no such one, or has become a request. */
 static inline struct api_done *api_done_find(MPI_Request h)
 {
-    struct api_done *d = &api_dones[(uint32_t)h % API_DONE_MOST];
-    return d->handle == h && likely(!d->request) ? d : NULL;
+    const int n = abi_number(h);
+    struct api_done *d = &api_dones[(uint32_t)n % API_DONE_MOST];
+    return d->handle == n && likely(!d->request) ? d : NULL;
 }
 
 static inline void api_done_release(struct api_done *d)
@@ -96,7 +88,7 @@ static inline bool api_done_complete(struct api_done *d, MPI_Request *h, MPI_Sta
         d->comm->refs--;
     }
     if (status != MPI_STATUS_IGNORE)
-        memcpy(status, d->status, sizeof d->status);
+        abi_give_status(status, &d->status);
     api_done_release(d);
     *h = MPI_REQUEST_NULL;
     return true;

@@ -13,7 +13,7 @@
 
 _Thread_local int api_in_callback;
 bool api_fast;
-int api_thread_level;
+enum abi_thread_level api_thread_level;
 
 void api_renew_fast(void)
 {
@@ -91,21 +91,23 @@ static void call_through(struct mr_errhandler *h, MPI_Comm *comm, MPI_Win *win, 
 {
     abi_errhandler_proxy *proxy = (abi_errhandler_proxy *)h->through;
     if (h->of == MR_ERRHANDLER_FILE)
-        proxy(ABI_PROXY_FILE, (int *)file, code, h->user);
+        proxy(ABI_PROXY_FILE, (int *)(void *)file, code, h->user);
     else if (h->of == MR_ERRHANDLER_WIN)
-        proxy(ABI_PROXY_WIN, win, code, h->user);
+        proxy(ABI_PROXY_WIN, (int *)(void *)win, code, h->user);
     else
-        proxy(ABI_PROXY_COMM, comm, code, h->user);
+        proxy(ABI_PROXY_COMM, (int *)(void *)comm, code, h->user);
 }
 
 static int call_user(struct mr_errhandler *h, const void *object, int code)
 {
     const struct mr_comm *c = h->of == MR_ERRHANDLER_COMM ? object : NULL;
-    MPI_Comm comm = c && c->handle ? c->handle : MPI_COMM_WORLD;
-    MPI_Session session =
-        h->of == MR_ERRHANDLER_SESSION && object ? ((const struct mr_session *)object)->handle : MPI_SESSION_NULL;
+    MPI_Comm comm = c && c->handle ? abi_handle(MPI_Comm, c->handle) : MPI_COMM_WORLD;
+    MPI_Session session = h->of == MR_ERRHANDLER_SESSION && object
+                              ? abi_handle(MPI_Session, ((const struct mr_session *)object)->handle)
+                              : MPI_SESSION_NULL;
     MPI_File file = h->of == MR_ERRHANDLER_FILE && object ? api_file_handle(object) : MPI_FILE_NULL;
-    MPI_Win win = h->of == MR_ERRHANDLER_WIN && object ? ((const struct mr_win *)object)->handle : MPI_WIN_NULL;
+    MPI_Win win = h->of == MR_ERRHANDLER_WIN && object ? abi_handle(MPI_Win, ((const struct mr_win *)object)->handle)
+                                                       : MPI_WIN_NULL;
     if (h->through) {
         call_through(h, &comm, &win, &file, &code);
         return code;

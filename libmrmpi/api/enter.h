@@ -6,7 +6,7 @@
 #ifndef MRMPI_API_ENTER_H
 #define MRMPI_API_ENTER_H
 
-#include "libmrmpi/api/abi_mpich.h"
+#include "libmrmpi/api/interface.h"
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/base/idioms.h"
 #include "libmrmpi/base/lock.h"
@@ -69,8 +69,8 @@ static inline void api_unlock(void)
 
 /* The library runs, and only one thread calls it: nothing is to be done before a function's work, or after. */
 extern bool api_fast __attribute__((visibility("hidden")));
-void api_renew_fast(void);   /* the library has started, has ended, or has got threads */
-extern int api_thread_level; /* the highest level requested so far */
+void api_renew_fast(void);                     /* the library has started, has ended, or has got threads */
+extern enum abi_thread_level api_thread_level; /* the highest level requested so far */
 _Noreturn void api_not_running(const char *function);
 void api_enter(const char *function); /* otherwise: takes the lock, or ends the program */
 /* Unlocks, calls the error handler of c, returns the result of the MPI function. */

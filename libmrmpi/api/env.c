@@ -16,7 +16,7 @@
 /* The world model: the answers of MPI_Initialized and MPI_Finalized. */
 static volatile enum { WORLD_BEFORE, WORLD_RUNNING, WORLD_FINALIZED } world;
 static pthread_t main_thread;
-static int world_thread_level;
+static enum abi_thread_level world_level;
 
 /*
  * The library runs while it has users. Start and end take all processes of the job, while sessions come and go in each
@@ -49,12 +49,12 @@ static void end_at_exit(void)
         end_library();
 }
 
-enum mr_err api_library_use(int thread_level)
+enum mr_err api_library_use(enum abi_thread_level level)
 {
     pthread_mutex_lock(&life_mutex);
     int err = 0;
     if (mr_state != MR_STATE_RUNNING) { /* the first time, or again after an end */
-        err = mr_init(thread_level);
+        err = mr_init((int)level);
         if (!err) {
             abi_init();
             api_done_init(mr_config.leaks);
@@ -62,15 +62,14 @@ enum mr_err api_library_use(int thread_level)
             api_inquiry_open();
             api_crash_open();
         }
-    } else if (thread_level == MPI_THREAD_MULTIPLE &&
-               !mr_threaded) { /* otherwise other threads read it at this moment */
+    } else if (level == ABI_MULTIPLE && !mr_threaded) { /* otherwise other threads read it at this moment */
         mr_threaded = true;
     }
     api_renew_fast();
     if (!err) {
         users++;
-        if (thread_level > api_thread_level)
-            api_thread_level = thread_level;
+        if (level > api_thread_level)
+            api_thread_level = level;
     }
     pthread_mutex_unlock(&life_mutex);
     return err ? MR_ERR_OTHER : MR_SUCCESS;
@@ -97,7 +96,7 @@ void api_library_leave(bool at_once)
 
 /* ---- the world ---- */
 
-static int init_world(int required, const char *function)
+static int init_world(enum abi_thread_level level, const char *function)
 {
     char why[512];
     if (world != WORLD_BEFORE) {
@@ -105,33 +104,35 @@ static int init_world(int required, const char *function)
                  world == WORLD_RUNNING ? "a second time" : "after MPI_Finalize");
         mr_launch_abort(1, why);
     }
-    if (api_library_use(required)) {
+    if (api_library_use(level)) {
         snprintf(why, sizeof(why), "%s failed: %s", function, mr_error_take_detail());
         mr_launch_abort(1, why);
     }
-    world_thread_level = required;
+    world_level = level;
     main_thread = pthread_self();
     world = WORLD_RUNNING;
     return MPI_SUCCESS;
 }
 
-int api_bound_thread_level(int required)
+enum abi_thread_level api_thread_level_of(int required)
 {
-    if (required < MPI_THREAD_SINGLE)
-        return MPI_THREAD_SINGLE;
-    return required > MPI_THREAD_MULTIPLE ? MPI_THREAD_MULTIPLE : required;
+    int level = ABI_MULTIPLE;
+    while (level > ABI_SINGLE && required < abi_thread_levels[level])
+        level--;
+    return (enum abi_thread_level)level;
 }
 
 MPI_FN(int, Init, (int *argc, char ***argv))
 {
-    return init_world(MPI_THREAD_SINGLE, "MPI_Init");
+    return init_world(ABI_SINGLE, "MPI_Init");
 }
 
 MPI_FN(int, Init_thread, (int *argc, char ***argv, int required, int *provided))
 {
     NOT_NULL_EVER(provided);
-    *provided = api_bound_thread_level(required);
-    return init_world(*provided, "MPI_Init_thread");
+    const enum abi_thread_level level = api_thread_level_of(required);
+    *provided = abi_thread_levels[level];
+    return init_world(level, "MPI_Init_thread");
 }
 
 MPI_FN(int, Initialized, (int *flag))
@@ -184,7 +185,7 @@ MPI_FN(int, Abort, (MPI_Comm comm, int errorcode))
 MPI_FN(int, Query_thread, (int *provided))
 {
     NOT_NULL_EVER(provided);
-    *provided = world_thread_level;
+    *provided = abi_thread_levels[world_level];
     return MPI_SUCCESS;
 }
 
@@ -208,8 +209,7 @@ MPI_FN(int, Get_library_version, (char *version, int *resultlen))
 {
     NOT_NULL_EVER(version);
     NOT_NULL_EVER(resultlen);
-    api_string(version, MPI_MAX_LIBRARY_VERSION_STRING, "mrmpi " MRMPI_VERSION " (MPI 4.0, MPICH binary interface)",
-               resultlen);
+    api_string(version, MPI_MAX_LIBRARY_VERSION_STRING, abi_description, resultlen);
     return MPI_SUCCESS;
 }
 
@@ -241,31 +241,4 @@ MPI_FN(double, Wtick, (void))
 MPI_FN(int, Pcontrol, (const int level, ...))
 {
     return MPI_SUCCESS;
-}
-
-/* ---- memory of accelerators: none can be sent from ---- */
-
-MPIX_FN(int, GPU_query_support, (int gpu_type, int *is_supported))
-{
-    API_ENTER_ANY();
-    NOT_NULL(is_supported);
-    if (gpu_type < MPIX_GPU_SUPPORT_CUDA || gpu_type > MPIX_GPU_SUPPORT_HIP)
-        CHECK(mr_fail(MR_ERR_ARG, "gpu_type is %d", gpu_type));
-    *is_supported = 0;
-    API_LEAVE_ANY();
-}
-
-MPIX_FN(int, Query_cuda_support, (void))
-{
-    return 0;
-}
-
-MPIX_FN(int, Query_ze_support, (void))
-{
-    return 0;
-}
-
-MPIX_FN(int, Query_hip_support, (void))
-{
-    return 0;
 }

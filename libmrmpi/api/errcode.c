@@ -10,7 +10,7 @@
 
 #include "libmrmpi/api/api.h"
 
-/* Classes that no function of this library returns yet. */
+/* Classes that are no errors of core/. */
 static const struct {
     int class;
     const char *name, *text;
@@ -19,23 +19,9 @@ static const struct {
     {                                                                                                                  \
         MPI_ERR_##id, "MPI_ERR_" #id, text                                                                             \
     }
-    E(ACCESS, "permission denied"),
-    E(AMODE, "invalid access mode"),
-    E(BAD_FILE, "invalid file name"),
-    E(CONVERSION, "data conversion failed"),
-    E(DUP_DATAREP, "data representation defined already"),
-    E(FILE_EXISTS, "file exists already"),
-    E(FILE_IN_USE, "file is open in another process"),
-    E(IO, "input or output failed"),
-    E(NOT_SAME, "arguments differ between the processes"),
-    E(NO_SPACE, "not enough space"),
-    E(NO_SUCH_FILE, "file does not exist"),
     E(PORT, "invalid port"),
-    E(QUOTA, "quota exceeded"),
-    E(READ_ONLY, "file or file system is read-only"),
     E(SERVICE, "invalid service"),
     E(SPAWN, "process not started"),
-    E(UNSUPPORTED_DATAREP, "data representation not supported"),
     E(PROC_ABORTED, "a process was aborted"),
     E(VALUE_TOO_LARGE, "value does not fit"),
     E(ERRHANDLER, "invalid error handler"), /* programs built with an mpi.h before MPI-4.1 do not know it: ARG */
@@ -80,17 +66,17 @@ static bool core_class(int class, enum mr_err *e)
 static bool standard_class(int class, const char **name, const char **text)
 {
     enum mr_err e;
-    if (core_class(class, &e)) {
-        *name = mr_err_name(e);
-        *text = mr_err_text(e);
-        return true;
-    }
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
         if (others[i].class == class) {
             *name = others[i].name;
             *text = others[i].text;
             return true;
         }
+    }
+    if (core_class(class, &e)) {
+        *name = mr_err_name(e);
+        *text = mr_err_text(e);
+        return true;
     }
     return false;
 }
@@ -194,7 +180,7 @@ static void forget_code(int code)
         added.lowest_free = i;
 }
 
-static enum mr_err remove_class(int class)
+enum mr_err api_remove_class(int class)
 {
     enum mr_err err = needs_user_code(class);
     if (err)
@@ -208,7 +194,7 @@ static enum mr_err remove_class(int class)
     return MR_SUCCESS;
 }
 
-static enum mr_err remove_code(int code)
+enum mr_err api_remove_code(int code)
 {
     enum mr_err err = needs_user_code(code);
     if (err)
@@ -219,7 +205,7 @@ static enum mr_err remove_code(int code)
     return MR_SUCCESS;
 }
 
-static enum mr_err remove_string(int code)
+enum mr_err api_remove_string(int code)
 {
     enum mr_err err = needs_user_code(code);
     if (!err)
@@ -227,23 +213,16 @@ static enum mr_err remove_string(int code)
     return err;
 }
 
-/* MPI's name since 4.1, and MPICH's earlier name. */
-#define REMOVE(name, mpich_name, what, remove)                                                                         \
+#define REMOVE(name, what, remove)                                                                                     \
     MPI_FN(int, name, (int what))                                                                                      \
     {                                                                                                                  \
         API_ENTER_ANY();                                                                                               \
         err = remove(what);                                                                                            \
         API_LEAVE_ANY();                                                                                               \
-    }                                                                                                                  \
-    MPIX_FN(int, mpich_name, (int what))                                                                               \
-    {                                                                                                                  \
-        API_ENTER_ANY();                                                                                               \
-        err = remove(what);                                                                                            \
-        API_LEAVE_ANY();                                                                                               \
     }
-REMOVE(Remove_error_class, Delete_error_class, errorclass, remove_class)
-REMOVE(Remove_error_code, Delete_error_code, errorcode, remove_code)
-REMOVE(Remove_error_string, Delete_error_string, errorcode, remove_string)
+REMOVE(Remove_error_class, errorclass, api_remove_class)
+REMOVE(Remove_error_code, errorcode, api_remove_code)
+REMOVE(Remove_error_string, errorcode, api_remove_string)
 
 /* ---- asking ---- */
 

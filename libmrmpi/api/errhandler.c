@@ -5,16 +5,9 @@
 
 enum mr_err api_errhandler(MPI_Errhandler h, struct mr_errhandler **e)
 {
-    if (h == MPI_ERRORS_ARE_FATAL)
-        *e = &mr_errhandler_fatal;
-    else if (h == MPI_ERRORS_RETURN)
-        *e = &mr_errhandler_return;
-    else if (h == MPI_ERRORS_ABORT)
-        *e = &mr_errhandler_abort;
-    else if (h == MPIR_ERRORS_THROW_EXCEPTIONS)
-        *e = &mr_errhandler_throw;
-    else if (!(*e = api_find(ABI_ERRHANDLER, h)))
-        return api_bad_handle(MR_ERR_ARG, "errhandler", "error handler", h, MPI_ERRHANDLER_NULL);
+    if (!(*e = abi_builtin_errhandler(h)) && !(*e = api_find(ABI_ERRHANDLER, abi_number(h))))
+        return api_bad_handle(MR_ERR_ARG, "errhandler", "error handler", abi_number(h),
+                              abi_number(MPI_ERRHANDLER_NULL));
     return MR_SUCCESS;
 }
 
@@ -183,7 +176,7 @@ MPI_FN(int, Errhandler_free, (MPI_Errhandler * errhandler))
     NOT_NULL(errhandler);
     CHECK(api_errhandler(*errhandler, &h));
     if (h->kind == MR_ERRHANDLER_USER) {
-        if (api_handle_free(ABI_ERRHANDLER, *errhandler))
+        if (api_handle_free(ABI_ERRHANDLER, abi_number(*errhandler)))
             h->handle = 0;
         mr_errhandler_put(h);
     }
@@ -194,20 +187,4 @@ MPI_FN(int, Errhandler_free, (MPI_Errhandler * errhandler))
 void api_errhandlers_finalize(void)
 {
     api_replace_errhandler(&file_null_handler, &mr_errhandler_return);
-}
-
-/* The names of MPI-1. */
-MPI_FN(int, Errhandler_create, (MPI_Handler_function * function, MPI_Errhandler *errhandler))
-{
-    return PMPI_Comm_create_errhandler(function, errhandler);
-}
-
-MPI_FN(int, Errhandler_set, (MPI_Comm comm, MPI_Errhandler errhandler))
-{
-    return PMPI_Comm_set_errhandler(comm, errhandler);
-}
-
-MPI_FN(int, Errhandler_get, (MPI_Comm comm, MPI_Errhandler *errhandler))
-{
-    return PMPI_Comm_get_errhandler(comm, errhandler);
 }

@@ -11,13 +11,6 @@
 
 #include "libmrmpi/api/life.h"
 
-_Static_assert(MPI_MODE_CREATE == MR_FILE_CREATE && MPI_MODE_RDONLY == MR_FILE_RDONLY &&
-                   MPI_MODE_WRONLY == MR_FILE_WRONLY && MPI_MODE_RDWR == MR_FILE_RDWR &&
-                   MPI_MODE_DELETE_ON_CLOSE == MR_FILE_DELETE_ON_CLOSE && MPI_MODE_UNIQUE_OPEN == MR_FILE_UNIQUE_OPEN &&
-                   MPI_MODE_EXCL == MR_FILE_EXCL && MPI_MODE_APPEND == MR_FILE_APPEND &&
-                   MPI_MODE_SEQUENTIAL == MR_FILE_SEQUENTIAL,
-               "the modes are the same numbers");
-
 /* ---- hints (MPI-4.1 section 14.2.8) ------------------------------------------------------------------------------ */
 
 static void read_file_size_hint(const struct mr_info *i, const char *key, int64_t *to)
@@ -113,26 +106,27 @@ MPI_FN(int, File_get_info, (MPI_File fh, MPI_Info *info_used))
 
 /* ---- opening and closing ----------------------------------------------------------------------------------------- */
 
-static enum mr_err check_amode(int amode)
+/* as: the program's number for it */
+static enum mr_err check_amode(unsigned amode, int as)
 {
-    const int known = 2 * MPI_MODE_SEQUENTIAL - 1, access = amode & (MPI_MODE_RDONLY | MPI_MODE_WRONLY | MPI_MODE_RDWR);
+    const unsigned known = 2 * MR_FILE_SEQUENTIAL - 1,
+                   access = amode & (MR_FILE_RDONLY | MR_FILE_WRONLY | MR_FILE_RDWR);
     if (amode & ~known)
-        return mr_fail(MR_ERR_AMODE, "amode is 0x%x, which has bits that no mode has", (unsigned)amode);
-    if (access != MPI_MODE_RDONLY && access != MPI_MODE_WRONLY && access != MPI_MODE_RDWR)
+        return mr_fail(MR_ERR_AMODE, "amode is 0x%x, which has bits that no mode has", (unsigned)as);
+    if (access != MR_FILE_RDONLY && access != MR_FILE_WRONLY && access != MR_FILE_RDWR)
         return mr_fail(MR_ERR_AMODE, "amode is 0x%x: one of MPI_MODE_RDONLY, MPI_MODE_WRONLY, MPI_MODE_RDWR is needed",
-                       (unsigned)amode);
-    if (access == MPI_MODE_RDONLY && amode & (MPI_MODE_CREATE | MPI_MODE_EXCL))
-        return mr_fail(MR_ERR_AMODE, "amode is 0x%x: what may only be read cannot be created", (unsigned)amode);
-    if (access == MPI_MODE_RDWR && amode & MPI_MODE_SEQUENTIAL)
-        return mr_fail(MR_ERR_AMODE, "amode is 0x%x: MPI_MODE_SEQUENTIAL is for reading or for writing",
-                       (unsigned)amode);
+                       (unsigned)as);
+    if (access == MR_FILE_RDONLY && amode & (MR_FILE_CREATE | MR_FILE_EXCL))
+        return mr_fail(MR_ERR_AMODE, "amode is 0x%x: what may only be read cannot be created", (unsigned)as);
+    if (access == MR_FILE_RDWR && amode & MR_FILE_SEQUENTIAL)
+        return mr_fail(MR_ERR_AMODE, "amode is 0x%x: MPI_MODE_SEQUENTIAL is for reading or for writing", (unsigned)as);
     return MR_SUCCESS;
 }
 
 static enum mr_err new_handle(struct mr_file *f, MPI_File *fh)
 {
     f->handle = api_handle_new(ABI_FILE, f);
-    *fh = api_file_handle(f);
+    *fh = f->handle ? api_file_handle(f) : MPI_FILE_NULL;
     return f->handle ? MR_SUCCESS : mr_fail(MR_ERR_NO_MEM, "no memory for a new file");
 }
 
@@ -142,6 +136,7 @@ MPI_FN(int, File_open, (MPI_Comm comm, const char *filename, int amode, MPI_Info
     struct mr_file *f;
     struct mr_file_hints hints;
     enum mr_err wrong = MR_SUCCESS;
+    const unsigned modes = abi_amode_in(amode);
     API_ENTER();
     if (fh)
         *fh = MPI_FILE_NULL;
@@ -149,10 +144,10 @@ MPI_FN(int, File_open, (MPI_Comm comm, const char *filename, int amode, MPI_Info
     CHECK(api_intra(c));
     ALSO_NOT_NULL(fh);
     ALSO_NOT_NULL(filename);
-    ALSO(check_amode(amode));
+    ALSO(check_amode(modes, amode));
     mr_file_default_hints(&hints);
     ALSO(api_file_hints(info, &hints));
-    CHECK(mr_file_open(c, filename, (unsigned)amode, &hints, api_file_null_handler(), wrong, &f));
+    CHECK(mr_file_open(c, filename, modes, &hints, api_file_null_handler(), wrong, &f));
     err = new_handle(f, fh);
     API_LEAVE_FILE(NULL);
 }
@@ -174,7 +169,7 @@ MPI_FN(int, File_close, (MPI_File * fh))
     struct mr_errhandler *h = mr_errhandler_get(f->errhandler);
     err = mr_file_close(f);
     f = NULL;
-    api_handle_free(ABI_FILE, (int)(uint32_t)(uintptr_t)*fh);
+    api_handle_free(ABI_FILE, abi_number(*fh));
     *fh = MPI_FILE_NULL;
     if (!err) {
         mr_errhandler_put(h);
@@ -273,7 +268,7 @@ MPI_FN(int, File_get_amode, (MPI_File fh, int *amode))
     API_ENTER();
     CHECK(api_file(fh, &f));
     NOT_NULL(amode);
-    *amode = (int)f->amode;
+    *amode = abi_amode_out(f->amode);
     API_LEAVE_FILE(f);
 }
 

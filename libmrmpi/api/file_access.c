@@ -24,7 +24,7 @@ static enum mr_err file_data(void *buf, api_count count, MPI_Datatype datatype, 
         API_ENTER();                                                                                                   \
         CHECK(api_file(fh, &f));                                                                                       \
         enum mr_err wrong = file_data((void *)(uintptr_t)buf, count, datatype, &d);                                    \
-        ALSO_NOT_NULL(status);                                                                                         \
+        ALSO_NOT_MISSING(status);                                                                                      \
         CHECK(api_file_move(f, &(struct api_file_access){__VA_ARGS__}, offset, &d, wrong, &st));                       \
         api_status(status, &st);                                                                                       \
         API_LEAVE_FILE(f);                                                                                             \

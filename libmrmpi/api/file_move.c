@@ -49,7 +49,7 @@ enum mr_err api_file_move(struct mr_file *f, const struct api_file_access *a, MP
         return err;
     err = a->all ? mr_file_access_all(f, a->write, offset, d, wrong, &bytes)
                  : mr_file_access(f, a->write, offset, d, &bytes);
-    *st = (struct mr_status){.source = MPI_ANY_SOURCE, .tag = MPI_ANY_TAG, .bytes = bytes};
+    *st = (struct mr_status){.source = MR_ANY_SOURCE, .tag = MR_ANY_TAG, .bytes = bytes};
     if (err || a->split == MR_SPLIT_NONE)
         return err;
     f->split = a->split;
@@ -73,7 +73,7 @@ enum mr_err api_file_split_end(struct mr_file *f, enum mr_file_split split, cons
     if (buf != f->split_buf)
         return mr_fail(MR_ERR_BUFFER, "buf is not that with which the access to \"%s\" has begun", f->name);
     f->split = MR_SPLIT_NONE;
-    api_status(status, &(struct mr_status){.source = MPI_ANY_SOURCE, .tag = MPI_ANY_TAG, .bytes = f->split_bytes});
+    api_status(status, &(struct mr_status){.source = MR_ANY_SOURCE, .tag = MR_ANY_TAG, .bytes = f->split_bytes});
     return MR_SUCCESS;
 }
 
@@ -83,7 +83,7 @@ enum mr_err api_file_split_end(struct mr_file *f, enum mr_file_split split, cons
         struct mr_file *f = NULL;                                                                                      \
         API_ENTER();                                                                                                   \
         CHECK(api_file(fh, &f));                                                                                       \
-        NOT_NULL(status);                                                                                              \
+        NOT_MISSING(status);                                                                                           \
         err = api_file_split_end(f, kind, buf, status);                                                                \
         API_LEAVE_FILE(f);                                                                                             \
     }

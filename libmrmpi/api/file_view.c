@@ -63,7 +63,7 @@ MPI_FN(int, File_set_view,
 static enum mr_err type_handle(struct mr_type *t, MPI_Datatype *h)
 {
     if (t->builtin) {
-        *h = t->handle;
+        *h = abi_handle(MPI_Datatype, t->handle);
         return MR_SUCCESS;
     }
     return api_new_type(mr_type_dup(t), h);

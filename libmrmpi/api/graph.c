@@ -4,11 +4,6 @@
 
 #include <string.h>
 
-/* The values for "no weights" and for the weights of no edges: only the addresses matter. */
-static int unweighted, weights_empty;
-int *const MPI_UNWEIGHTED = &unweighted;
-int *const MPI_WEIGHTS_EMPTY = &weights_empty;
-
 static enum mr_err topology_of(MPI_Comm comm, enum mr_topology_kind kind, const char *what, struct mr_comm **c,
                                struct mr_topology **t)
 {

@@ -1,21 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Generalized requests (MPI-4.0 section 13.2) and MPICH's extension of them: classes with poll and wait functions. */
+/* Generalized requests (MPI-4.0 section 13.2), also with the poll and wait functions of MPICH's extension (mpix.c). */
 #include "libmrmpi/api/grequest.h"
 
 #include <stdlib.h>
 
-#include "libmrmpi/api/language.h"
-
-struct callbacks {
-    MPI_Grequest_query_function *query;
-    MPI_Grequest_free_function *free;
-    MPI_Grequest_cancel_function *cancel;
-    MPIX_Grequest_poll_function *poll; /* NULL: completed by a call of the program */
-    MPIX_Grequest_wait_function *wait;
-};
-
 struct grequest {
-    struct callbacks call;
+    struct api_grequest_calls call;
     void *extra;
     int handle;
     bool fortran; /* the callbacks are subroutines: all arguments by reference, the error last */
@@ -23,35 +13,29 @@ struct grequest {
     bool polling; /* inside poll, which may wait itself */
 };
 
-/* Classes live as long as the program: no function frees a class. */
-static struct {
-    struct callbacks *list;
-    int num, cap;
-} classes;
-
 static enum mr_err callback_failed(int code, const char *which)
 {
     return code ? mr_fail(MR_ERR_OTHER, "the %s function of the generalized request returned %d", which, code)
                 : MR_SUCCESS;
 }
 
-typedef void fortran_query(void *extra, MPI_Fint *status, MPI_Fint *error);
-typedef void fortran_free(void *extra, MPI_Fint *error);
-typedef void fortran_cancel(void *extra, MPI_Fint *complete, MPI_Fint *error);
+typedef void fortran_query(void *extra, int *status, int *error);
+typedef void fortran_free(void *extra, int *error);
+typedef void fortran_cancel(void *extra, int *complete, int *error);
 typedef void fortran_fn(void);
 
 static int call_query(const struct grequest *g, MPI_Status *st)
 {
-    MPI_Fint code = 0;
+    int code = 0;
     if (!g->fortran)
         return g->call.query ? g->call.query(g->extra, st) : 0;
-    ((fortran_query *)(fortran_fn *)g->call.query)(g->extra, (MPI_Fint *)st, &code);
+    ((fortran_query *)(fortran_fn *)g->call.query)(g->extra, (int *)st, &code);
     return code;
 }
 
 static int call_free(const struct grequest *g)
 {
-    MPI_Fint code = 0;
+    int code = 0;
     if (!g->fortran)
         return g->call.free ? g->call.free(g->extra) : 0;
     ((fortran_free *)(fortran_fn *)g->call.free)(g->extra, &code);
@@ -60,7 +44,7 @@ static int call_free(const struct grequest *g)
 
 static int call_cancel(const struct grequest *g, bool complete)
 {
-    MPI_Fint code = 0, logical = complete;
+    int code = 0, logical = complete;
     if (!g->fortran)
         return g->call.cancel ? g->call.cancel(g->extra, complete) : 0;
     ((fortran_cancel *)(fortran_fn *)g->call.cancel)(g->extra, &logical, &code);
@@ -156,7 +140,7 @@ void api_grequest_wait(struct mr_request *r)
         mr_progress_until(polled, r);
 }
 
-static enum mr_err start_grequest(const struct callbacks *call, void *extra, MPI_Request *request)
+enum mr_err api_grequest_start(const struct api_grequest_calls *call, void *extra, MPI_Request *request)
 {
     struct grequest *g = malloc(sizeof(*g));
     struct mr_request *r = g ? mr_request_new(MR_REQ_GENERALIZED, NULL) : NULL;
@@ -170,7 +154,7 @@ static enum mr_err start_grequest(const struct callbacks *call, void *extra, MPI
     if (err)
         free(g);
     else
-        g->handle = *request;
+        g->handle = r->handle;
     return err;
 }
 
@@ -180,7 +164,8 @@ MPI_FN(int, Grequest_start,
 {
     API_ENTER();
     NOT_NULL(request);
-    err = start_grequest(&(struct callbacks){query_fn, free_fn, cancel_fn, NULL, NULL}, extra_state, request);
+    err = api_grequest_start(&(struct api_grequest_calls){.query = query_fn, .free = free_fn, .cancel = cancel_fn},
+                             extra_state, request);
     API_LEAVE(NULL);
 }
 
@@ -197,46 +182,5 @@ MPI_FN(int, Grequest_complete, (MPI_Request request))
     mr_request_complete(r);
     if (g->freed)
         err = api_grequest_free(r);
-    API_LEAVE(NULL);
-}
-
-MPIX_FN(int, Grequest_start,
-        (MPI_Grequest_query_function * query_fn, MPI_Grequest_free_function *free_fn,
-         MPI_Grequest_cancel_function *cancel_fn, MPIX_Grequest_poll_function *poll_fn,
-         MPIX_Grequest_wait_function *wait_fn, void *extra_state, MPI_Request *request))
-{
-    API_ENTER();
-    NOT_NULL(request);
-    err = start_grequest(&(struct callbacks){query_fn, free_fn, cancel_fn, poll_fn, wait_fn}, extra_state, request);
-    API_LEAVE(NULL);
-}
-
-MPIX_FN(int, Grequest_class_create,
-        (MPI_Grequest_query_function * query_fn, MPI_Grequest_free_function *free_fn,
-         MPI_Grequest_cancel_function *cancel_fn, MPIX_Grequest_poll_function *poll_fn,
-         MPIX_Grequest_wait_function *wait_fn, MPIX_Grequest_class *greq_class))
-{
-    API_ENTER();
-    NOT_NULL(greq_class);
-    if (classes.num == classes.cap) {
-        int cap = classes.cap ? 2 * classes.cap : 8;
-        struct callbacks *list = realloc(classes.list, (size_t)cap * sizeof(*list));
-        if (!list)
-            CHECK(mr_fail(MR_ERR_NO_MEM, "no memory for a class of generalized requests"));
-        classes.list = list;
-        classes.cap = cap;
-    }
-    classes.list[classes.num++] = (struct callbacks){query_fn, free_fn, cancel_fn, poll_fn, wait_fn};
-    *greq_class = classes.num; /* 0 is none */
-    API_LEAVE(NULL);
-}
-
-MPIX_FN(int, Grequest_class_allocate, (MPIX_Grequest_class greq_class, void *extra_state, MPI_Request *request))
-{
-    API_ENTER();
-    NOT_NULL(request);
-    if (greq_class < 1 || greq_class > classes.num)
-        CHECK(mr_fail(MR_ERR_ARG, "greq_class is %d, there is no such class", greq_class));
-    err = start_grequest(&classes.list[greq_class - 1], extra_state, request);
     API_LEAVE(NULL);
 }

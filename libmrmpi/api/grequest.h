@@ -9,6 +9,17 @@
 
 #include "libmrmpi/api/api.h"
 
+struct api_grequest_calls {
+    MPI_Grequest_query_function *query;
+    MPI_Grequest_free_function *free;
+    MPI_Grequest_cancel_function *cancel;
+    int (*poll)(void *extra, MPI_Status *status); /* NULL: completed by a call of the program */
+    int (*wait)(int count, void **extra, double timeout, MPI_Status *status);
+};
+enum mr_err api_grequest_start(const struct api_grequest_calls *call, void *extra, MPI_Request *request);
+/* The callbacks are Fortran subroutines. */
+void api_grequest_is_fortran(struct mr_request *r);
+
 /* Query and free callbacks: the request is over. Fills the status in. */
 enum mr_err api_grequest_end(struct mr_request *r, MPI_Status *status);
 enum mr_err api_grequest_query(struct mr_request *r, MPI_Status *status);

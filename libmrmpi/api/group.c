@@ -141,7 +141,7 @@ MPI_FN(int, Group_free, (MPI_Group * group))
     NOT_NULL(group);
     CHECK(api_group(*group, &g));
     if (g != &mr_group_empty) {
-        if (api_handle_free(ABI_GROUP, *group))
+        if (api_handle_free(ABI_GROUP, abi_number(*group)))
             g->handle = 0;
         mr_group_put(g);
     }

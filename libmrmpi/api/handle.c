@@ -112,9 +112,10 @@ static int handle_for(enum abi_kind kind, int known, void *object)
 #define NEW(name, kind, htype, null, what)                                                                             \
     static __attribute__((noinline)) enum mr_err name##_handle(struct mr_##name *object, htype *h)                     \
     {                                                                                                                  \
-        *h = object ? handle_for(kind, object->handle, object) : 0;                                                    \
-        if (*h) {                                                                                                      \
-            object->handle = *h;                                                                                       \
+        const int n = object ? handle_for(kind, object->handle, object) : 0;                                           \
+        if (n) {                                                                                                       \
+            object->handle = n;                                                                                        \
+            *h = abi_handle(htype, n);                                                                                 \
             return MR_SUCCESS;                                                                                         \
         }                                                                                                              \
         if (object)                                                                                                    \
@@ -126,7 +127,8 @@ static int handle_for(enum abi_kind kind, int known, void *object)
     {                                                                                                                  \
         if (unlikely(!object || object->handle || !api_tables[kind].free))                                             \
             return name##_handle(object, h);                                                                           \
-        *h = object->handle = api_handle_again(kind, object);                                                          \
+        object->handle = api_handle_again(kind, object);                                                               \
+        *h = abi_handle(htype, object->handle);                                                                        \
         return MR_SUCCESS;                                                                                             \
     }
 NEW(type, ABI_TYPE, MPI_Datatype, MPI_DATATYPE_NULL, "datatype")

@@ -4,8 +4,6 @@
 #define MRMPI_API_HANDLES_H
 
 #include "libmrmpi/api/enter.h"
-#include "libmrmpi/io/io.h"
-#include "libmrmpi/rma/rma.h"
 
 struct api_slot {
     void *object;          /* NULL: free */
@@ -81,7 +79,7 @@ static inline struct mr_comm *api_known_comm(MPI_Comm h)
 {
     if (likely(h == MPI_COMM_WORLD))
         return mr_comm_world;
-    return h == MPI_COMM_SELF ? mr_comm_self : api_find(ABI_COMM, h);
+    return h == MPI_COMM_SELF ? mr_comm_self : api_find(ABI_COMM, abi_number(h));
 }
 
 static inline enum mr_err api_comm_named(MPI_Comm h, struct mr_comm **c, const char *name)
@@ -89,21 +87,21 @@ static inline enum mr_err api_comm_named(MPI_Comm h, struct mr_comm **c, const c
     if (likely(h == MPI_COMM_WORLD))
         *c = mr_comm_world;
     else if (!(*c = api_known_comm(h)))
-        return api_sure(api_bad_handle(MR_ERR_COMM, name, "communicator", h, MPI_COMM_NULL));
+        return api_sure(api_bad_handle(MR_ERR_COMM, name, "communicator", abi_number(h), abi_number(MPI_COMM_NULL)));
     return MR_SUCCESS;
 }
 
 static inline enum mr_err api_type_named(MPI_Datatype h, struct mr_type **t, const char *name)
 {
-    if (unlikely(!(*t = abi_basic(h))) && !(*t = api_find(ABI_TYPE, h)))
-        return api_sure(api_bad_handle(MR_ERR_TYPE, name, "datatype", h, MPI_DATATYPE_NULL));
+    if (unlikely(!(*t = abi_basic(h))) && !(*t = api_find(ABI_TYPE, abi_number(h))))
+        return api_sure(api_bad_handle(MR_ERR_TYPE, name, "datatype", abi_number(h), abi_number(MPI_DATATYPE_NULL)));
     return MR_SUCCESS;
 }
 
 static inline enum mr_err api_op_named(MPI_Op h, struct mr_op **op, const char *name)
 {
-    if (unlikely(!(*op = abi_builtin_op(h))) && !(*op = api_find(ABI_OP, h)))
-        return api_sure(api_bad_handle(MR_ERR_OP, name, "operation", h, MPI_OP_NULL));
+    if (unlikely(!(*op = abi_builtin_op(h))) && !(*op = api_find(ABI_OP, abi_number(h))))
+        return api_sure(api_bad_handle(MR_ERR_OP, name, "operation", abi_number(h), abi_number(MPI_OP_NULL)));
     return MR_SUCCESS;
 }
 
@@ -111,43 +109,43 @@ static inline enum mr_err api_group_named(MPI_Group h, struct mr_group **g, cons
 {
     if (h == MPI_GROUP_EMPTY)
         *g = &mr_group_empty;
-    else if (!(*g = api_find(ABI_GROUP, h)))
-        return api_sure(api_bad_handle(MR_ERR_GROUP, name, "group", h, MPI_GROUP_NULL));
+    else if (!(*g = api_find(ABI_GROUP, abi_number(h))))
+        return api_sure(api_bad_handle(MR_ERR_GROUP, name, "group", abi_number(h), abi_number(MPI_GROUP_NULL)));
     return MR_SUCCESS;
 }
 
 struct mr_request *api_done_request(MPI_Request h); /* done.h; NULL: there is no such record, or no memory */
 static inline struct mr_request *api_find_request(MPI_Request h)
 {
-    struct mr_request *r = api_find(ABI_REQUEST, h);
+    struct mr_request *r = api_find(ABI_REQUEST, abi_number(h));
     return likely(r != NULL) ? r : api_done_request(h);
 }
 
 static inline enum mr_err api_request(MPI_Request h, struct mr_request **r)
 {
     if (unlikely(!(*r = api_find_request(h))))
-        return api_sure(api_bad_handle(MR_ERR_REQUEST, "request", "request", h, MPI_REQUEST_NULL));
+        return api_sure(
+            api_bad_handle(MR_ERR_REQUEST, "request", "request", abi_number(h), abi_number(MPI_REQUEST_NULL)));
     return MR_SUCCESS;
 }
 
 static inline enum mr_err api_win(MPI_Win h, struct mr_win **w)
 {
-    if (unlikely(!(*w = api_find(ABI_WIN, h))))
-        return api_sure(api_bad_handle(MR_ERR_WIN, "win", "window", h, MPI_WIN_NULL));
+    if (unlikely(!(*w = api_find(ABI_WIN, abi_number(h)))))
+        return api_sure(api_bad_handle(MR_ERR_WIN, "win", "window", abi_number(h), abi_number(MPI_WIN_NULL)));
     return MR_SUCCESS;
 }
 
-/* Files are pointers in the binary interface, but not to anything: a handle like any other is in them. */
 static inline MPI_File api_file_handle(const struct mr_file *f)
 {
-    return (MPI_File)(uintptr_t)(uint32_t)f->handle;
+    return abi_handle(MPI_File, f->handle);
 }
 
 static inline enum mr_err api_file_named(MPI_File h, struct mr_file **f, const char *name)
 {
-    *f = (uintptr_t)h > UINT32_MAX ? NULL : api_find(ABI_FILE, (int)(uint32_t)(uintptr_t)h);
+    *f = (uintptr_t)h > UINT32_MAX ? NULL : api_find(ABI_FILE, abi_number(h));
     if (unlikely(!*f))
-        return api_sure(api_bad_handle(MR_ERR_FILE, name, "file", (int)(uint32_t)(uintptr_t)h, 0));
+        return api_sure(api_bad_handle(MR_ERR_FILE, name, "file", abi_number(h), abi_number(MPI_FILE_NULL)));
     return MR_SUCCESS;
 }
 
@@ -155,8 +153,8 @@ struct mr_info *api_info_env(void); /* MPI_INFO_ENV; NULL: no memory */
 
 static inline enum mr_err api_info_named(MPI_Info h, struct mr_info **i, const char *name)
 {
-    if (!(*i = h == MPI_INFO_ENV ? api_info_env() : api_find(ABI_INFO, h)))
-        return api_sure(api_bad_handle(MR_ERR_INFO, name, "info object", h, MPI_INFO_NULL));
+    if (!(*i = h == MPI_INFO_ENV ? api_info_env() : api_find(ABI_INFO, abi_number(h))))
+        return api_sure(api_bad_handle(MR_ERR_INFO, name, "info object", abi_number(h), abi_number(MPI_INFO_NULL)));
     return MR_SUCCESS;
 }
 
@@ -169,8 +167,9 @@ static inline enum mr_err api_hints_named(MPI_Info h, const char *name)
 
 static inline enum mr_err api_session(MPI_Session h, struct mr_session **s)
 {
-    if (unlikely(!(*s = api_find(ABI_SESSION, h))))
-        return api_sure(api_bad_handle(MR_ERR_SESSION, "session", "session", h, MPI_SESSION_NULL));
+    if (unlikely(!(*s = api_find(ABI_SESSION, abi_number(h)))))
+        return api_sure(
+            api_bad_handle(MR_ERR_SESSION, "session", "session", abi_number(h), abi_number(MPI_SESSION_NULL)));
     return MR_SUCCESS;
 }
 

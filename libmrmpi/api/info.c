@@ -15,8 +15,8 @@ static enum mr_err check_key(const char *key)
     if (!key)
         return api_null("key");
     size_t n = strlen(key);
-    if (n == 0 || n > MPI_MAX_INFO_KEY)
-        return mr_fail(MR_ERR_INFO_KEY, "the key has %zu characters: 1 to %d are allowed", n, MPI_MAX_INFO_KEY);
+    if (n == 0 || n > ABI_INFO_KEY_MOST)
+        return mr_fail(MR_ERR_INFO_KEY, "the key has %zu characters: 1 to %d are allowed", n, ABI_INFO_KEY_MOST);
     return MR_SUCCESS;
 }
 
@@ -52,7 +52,7 @@ MPI_FN(int, Info_free, (MPI_Info * info))
     API_ENTER_ANY();
     NOT_NULL(info);
     CHECK(own_info(*info, &i));
-    api_handle_free(ABI_INFO, *info);
+    api_handle_free(ABI_INFO, abi_number(*info));
     mr_info_put(i);
     *info = MPI_INFO_NULL;
     API_LEAVE_ANY();
@@ -65,9 +65,9 @@ MPI_FN(int, Info_set, (MPI_Info info, const char *key, const char *value))
     CHECK(own_info(info, &i));
     CHECK(check_key(key));
     NOT_NULL(value);
-    if (strlen(value) > MPI_MAX_INFO_VAL)
+    if (strlen(value) > ABI_INFO_VALUE_MOST)
         CHECK(mr_fail(MR_ERR_INFO_VALUE, "the value has %zu characters: at most %d are allowed", strlen(value),
-                      MPI_MAX_INFO_VAL));
+                      ABI_INFO_VALUE_MOST));
     if (!mr_info_set(i, key, value))
         CHECK(mr_fail(MR_ERR_NO_MEM, "no memory for an info pair"));
     API_LEAVE_ANY();
@@ -122,7 +122,7 @@ MPI_FN(int, Info_get_nthkey, (MPI_Info info, int n, char *key))
     CHECK(api_info(info, &i));
     if (n < 0 || n >= i->count)
         CHECK(mr_fail(MR_ERR_ARG, "n is %d, the info object has %d keys", n, i->count));
-    api_string(key, MPI_MAX_INFO_KEY + 1, i->pairs[n].key, &len);
+    api_string(key, ABI_INFO_KEY_MOST + 1, i->pairs[n].key, &len);
     API_LEAVE_ANY();
 }
 
@@ -165,7 +165,7 @@ MPI_FN(int, Info_get_string, (MPI_Info info, const char *key, int *buflen, char 
 
 static bool set_cut(struct mr_info *i, const char *key, const char *value)
 {
-    char cut[MPI_MAX_INFO_VAL + 1];
+    char cut[ABI_INFO_VALUE_MOST + 1];
     snprintf(cut, sizeof(cut), "%s", value);
     return mr_info_set(i, key, cut);
 }
@@ -173,7 +173,7 @@ static bool set_cut(struct mr_info *i, const char *key, const char *value)
 /* The arguments behind the command, as one line. */
 static bool note_arguments(struct mr_info *i, int argc, char **argv)
 {
-    char line[MPI_MAX_INFO_VAL + 1] = "";
+    char line[ABI_INFO_VALUE_MOST + 1] = "";
     size_t n = 0;
     for (int k = 1; k < argc && n < sizeof(line); k++)
         n += (size_t)snprintf(line + n, sizeof(line) - n, "%s%s", k > 1 ? " " : "", argv[k]);
@@ -182,7 +182,7 @@ static bool note_arguments(struct mr_info *i, int argc, char **argv)
 
 static bool note_host(struct mr_info *i)
 {
-    char host[256] = "", dir[MPI_MAX_INFO_VAL + 1];
+    char host[256] = "", dir[ABI_INFO_VALUE_MOST + 1];
     struct utsname machine;
     gethostname(host, sizeof(host) - 1);
     return set_cut(i, "host", host) && (uname(&machine) || set_cut(i, "arch", machine.machine)) &&

@@ -1,6 +1,66 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Proxies for callbacks of other languages. The bindings set them right after the creation of an object. */
-#include "libmrmpi/api/language.h"
+/*
+ * Functions for the bindings of other languages: attributes as such a language has them, and proxies for its callbacks,
+ * which the bindings set right after the creation of an object.
+ */
+#include "libmrmpi/api/attr.h"
+#include "libmrmpi/api/grequest.h"
+
+LANGUAGE_FN(int, Comm_set_attr, (MPI_Comm comm, int keyval, void *value, enum abi_attr_kind kind))
+{
+    struct mr_comm *c = NULL;
+    API_ENTER();
+    CHECK(api_comm(comm, &c));
+    err = api_comm_attr_set(c, keyval, value, kind);
+    API_LEAVE(c);
+}
+
+LANGUAGE_FN(int, Comm_get_attr, (MPI_Comm comm, int keyval, void *value, int *flag, enum abi_attr_kind kind))
+{
+    struct mr_comm *c = NULL;
+    API_ENTER();
+    CHECK(api_comm(comm, &c));
+    NOT_NULL(value);
+    NOT_NULL(flag);
+    err = api_comm_attr_get(c, keyval, value, flag, kind);
+    API_LEAVE(c);
+}
+
+LANGUAGE_FN(int, Type_set_attr, (MPI_Datatype type, int keyval, void *value, enum abi_attr_kind kind))
+{
+    API_ENTER();
+    err = api_type_attr_set(type, keyval, value, kind);
+    API_LEAVE(NULL);
+}
+
+LANGUAGE_FN(int, Type_get_attr, (MPI_Datatype type, int keyval, void *value, int *flag, enum abi_attr_kind kind))
+{
+    API_ENTER();
+    err = api_type_attr_get(type, keyval, value, flag, kind);
+    API_LEAVE(NULL);
+}
+
+LANGUAGE_FN(int, Win_set_attr, (MPI_Win win, int keyval, void *value, enum abi_attr_kind kind))
+{
+    struct mr_win *w = NULL;
+    API_ENTER();
+    CHECK(api_win(win, &w));
+    err = api_win_attr_set(w, keyval, value, kind);
+    API_LEAVE_WIN(w);
+}
+
+LANGUAGE_FN(int, Win_get_attr, (MPI_Win win, int keyval, void *value, int *flag, enum abi_attr_kind kind))
+{
+    struct mr_win *w = NULL;
+    API_ENTER();
+    CHECK(api_win(win, &w));
+    NOT_NULL(value);
+    NOT_NULL(flag);
+    err = api_win_attr_get(w, keyval, value, flag, kind);
+    API_LEAVE_WIN(w);
+}
+
+/* ---- proxies ---- */
 
 LANGUAGE_FN(void, Keyval_set_proxy, (int keyval, abi_attr_copy_proxy *copy, abi_attr_delete_proxy *del))
 {
@@ -16,7 +76,7 @@ LANGUAGE_FN(void, Keyval_set_proxy, (int keyval, abi_attr_copy_proxy *copy, abi_
 LANGUAGE_FN(void, Op_set_cxx, (MPI_Op op, mr_user_fn proxy))
 {
     api_lock();
-    struct mr_op *o = api_find(ABI_OP, op);
+    struct mr_op *o = api_find(ABI_OP, abi_number(op));
     if (o && o->id == MR_OP_USER)
         o->through = proxy;
     api_unlock();
@@ -25,7 +85,7 @@ LANGUAGE_FN(void, Op_set_cxx, (MPI_Op op, mr_user_fn proxy))
 LANGUAGE_FN(void, Errhandler_set_cxx, (MPI_Errhandler errhandler, mr_user_fn proxy))
 {
     api_lock();
-    struct mr_errhandler *h = api_find(ABI_ERRHANDLER, errhandler);
+    struct mr_errhandler *h = api_find(ABI_ERRHANDLER, abi_number(errhandler));
     if (h && h->kind == MR_ERRHANDLER_USER)
         h->through = proxy;
     api_unlock();
@@ -34,7 +94,7 @@ LANGUAGE_FN(void, Errhandler_set_cxx, (MPI_Errhandler errhandler, mr_user_fn pro
 LANGUAGE_FN(void, Grequest_set_lang_f77, (MPI_Request request))
 {
     api_lock();
-    struct mr_request *r = api_find(ABI_REQUEST, request);
+    struct mr_request *r = api_find(ABI_REQUEST, abi_number(request));
     if (r && r->kind == MR_REQ_GENERALIZED)
         api_grequest_is_fortran(r);
     api_unlock();

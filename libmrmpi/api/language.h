@@ -28,7 +28,4 @@ enum { ABI_PROXY_COMM = 0, ABI_PROXY_FILE = 1, ABI_PROXY_WIN = 2 };
     type PMPII_##name args __asm__("MPII_" #name);                                                                     \
     type PMPII_##name args
 
-/* The request's callbacks are Fortran subroutines. */
-void api_grequest_is_fortran(struct mr_request *r);
-
 #endif

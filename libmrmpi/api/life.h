@@ -6,9 +6,9 @@
 #include "libmrmpi/api/api.h"
 
 /* env.c: the library runs while anybody uses it: the world (MPI_Init to MPI_Finalize) and each session */
-enum mr_err api_library_use(int thread_level); /* with the detail of the failure */
-void api_library_leave(bool at_once);          /* at_once: after the last user it ends here, not at exit */
-int api_bound_thread_level(int required);
+enum mr_err api_library_use(enum abi_thread_level level); /* with the detail of the failure */
+void api_library_leave(bool at_once);                     /* at_once: after the last user it ends here, not at exit */
+enum abi_thread_level api_thread_level_of(int required);  /* the highest that the program asks for */
 
 void api_comm_finalize(void);
 void api_errhandlers_finalize(void);

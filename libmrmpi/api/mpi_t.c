@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libmrmpi/api/life.h"
 #include "libmrmpi/verbs/verbs.h"
 
 /* ---- life ---- */
@@ -21,9 +22,7 @@ MPI_FN(int, T_init_thread, (int required, int *provided))
     api_t_lock();
     T_CHECK(mr_config_early() == 0, MEMORY);
     api_t_users++;
-    T_TELL(provided, required < MPI_THREAD_SINGLE     ? MPI_THREAD_SINGLE
-                     : required > MPI_THREAD_MULTIPLE ? MPI_THREAD_MULTIPLE
-                                                      : required);
+    T_TELL(provided, abi_thread_levels[api_thread_level_of(required)]);
     T_LEAVE();
 }
 
@@ -41,12 +40,12 @@ MPI_FN(int, T_finalize, (void))
 
 /* ---- enumerations: the one of settings that are switched on or off ---- */
 
-struct MPIR_T_enum_s {
+struct abi_t_enum {
     const char *name;
     int num;
     const char *items[2]; /* their values count from 0 */
 };
-static struct MPIR_T_enum_s truth = {"truth", 2, {"no", "yes"}};
+static struct abi_t_enum truth = {"truth", 2, {"no", "yes"}};
 
 MPI_FN(int, T_enum_get_info, (MPI_T_enum enumtype, int *num, char *name, int *name_len))
 {
@@ -76,25 +75,25 @@ static bool enumerated(const struct mr_setting *s)
 }
 
 _Static_assert(sizeof(unsigned long) == sizeof(size_t), "as the control variables of sizes say");
-struct MPIR_T_cvar_handle_s {
+struct abi_t_cvar_handle {
     int index;
-    struct MPIR_T_cvar_handle_s *next;
+    struct abi_t_cvar_handle *next;
 };
-static struct MPIR_T_cvar_handle_s *cvars;
+static struct abi_t_cvar_handle *cvars;
 
 static void cvar_finalize(void)
 {
     while (cvars) {
-        struct MPIR_T_cvar_handle_s *h = cvars;
+        struct abi_t_cvar_handle *h = cvars;
         cvars = h->next;
         free(h);
     }
 }
 
 /* The place in the list, of NULL if the handle is not there: freed, or never one. */
-static struct MPIR_T_cvar_handle_s **find_cvar(MPI_T_cvar_handle handle)
+static struct abi_t_cvar_handle **find_cvar(MPI_T_cvar_handle handle)
 {
-    struct MPIR_T_cvar_handle_s **at = &cvars;
+    struct abi_t_cvar_handle **at = &cvars;
     while (*at && *at != handle)
         at = &(*at)->next;
     return at;
@@ -186,9 +185,9 @@ MPI_FN(int, T_cvar_handle_alloc, (int cvar_index, void *obj_handle, MPI_T_cvar_h
     T_ENTER();
     T_CHECK(handle && count, INVALID);
     T_CHECK(setting(cvar_index, &s), INVALID_INDEX);
-    struct MPIR_T_cvar_handle_s *h = malloc(sizeof(*h));
+    struct abi_t_cvar_handle *h = malloc(sizeof(*h));
     T_CHECK(h, OUT_OF_HANDLES);
-    *h = (struct MPIR_T_cvar_handle_s){cvar_index, cvars};
+    *h = (struct abi_t_cvar_handle){cvar_index, cvars};
     cvars = h;
     *handle = h;
     *count = s.kind == MR_SETTING_STRING ? STRING_COUNT : 1;
@@ -199,7 +198,7 @@ MPI_FN(int, T_cvar_handle_free, (MPI_T_cvar_handle * handle))
 {
     T_ENTER();
     T_CHECK(handle, INVALID);
-    struct MPIR_T_cvar_handle_s **at = find_cvar(*handle), *h = *at;
+    struct abi_t_cvar_handle **at = find_cvar(*handle), *h = *at;
     T_CHECK(h, INVALID_HANDLE);
     *at = h->next;
     free(h);

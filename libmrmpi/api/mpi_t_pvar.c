@@ -16,42 +16,40 @@
 /* Their indices: counters of the library, of rails, the share of rails. */
 enum { FIRST_RAIL = MR_STAT_COUNT, SHARE = FIRST_RAIL + MR_RAIL_STAT_COUNT, PVARS };
 
-struct MPIR_T_pvar_handle_s {
+struct abi_t_pvar_handle {
     int index;
     bool running;
     unsigned count; /* elements */
     unsigned long long sum[MR_RAILS_MAX], since[MR_RAILS_MAX];
-    struct MPIR_T_pvar_handle_s *next;
+    struct abi_t_pvar_handle *next;
 };
-struct MPIR_T_pvar_session_s {
-    struct MPIR_T_pvar_handle_s *handles;
-    struct MPIR_T_pvar_session_s *next;
+struct abi_t_pvar_session {
+    struct abi_t_pvar_handle *handles;
+    struct abi_t_pvar_session *next;
 };
-static struct MPIR_T_pvar_session_s *sessions;
-static struct MPIR_T_pvar_handle_s all_handles;
-struct MPIR_T_pvar_handle_s *const MPI_T_PVAR_ALL_HANDLES = &all_handles;
+static struct abi_t_pvar_session *sessions;
 
 /* The places in the lists, of NULL if the object is not there: freed, or never one. */
-static struct MPIR_T_pvar_session_s **find_session(MPI_T_pvar_session session)
+static struct abi_t_pvar_session **find_session(MPI_T_pvar_session session)
 {
-    struct MPIR_T_pvar_session_s **at = &sessions;
+    struct abi_t_pvar_session **at = &sessions;
     while (*at && *at != session)
         at = &(*at)->next;
     return at;
 }
 
-static struct MPIR_T_pvar_handle_s **find_handle(MPI_T_pvar_session session, MPI_T_pvar_handle handle)
+static struct abi_t_pvar_handle **find_handle(MPI_T_pvar_session session, MPI_T_pvar_handle handle)
 {
-    struct MPIR_T_pvar_handle_s **at = &session->handles;
+    struct abi_t_pvar_handle **at = &session->handles;
     while (*at && *at != handle)
         at = &(*at)->next;
     return at;
 }
 
-static void free_session(struct MPIR_T_pvar_session_s *s)
+static void free_session(struct abi_t_pvar_session *s)
 {
     while (s->handles) {
-        struct MPIR_T_pvar_handle_s *h = s->handles;
+        struct abi_t_pvar_handle *h = s->handles;
         s->handles = h->next;
         free(h);
     }
@@ -61,7 +59,7 @@ static void free_session(struct MPIR_T_pvar_session_s *s)
 void api_t_pvar_finalize(void)
 {
     while (sessions) {
-        struct MPIR_T_pvar_session_s *s = sessions;
+        struct abi_t_pvar_session *s = sessions;
         sessions = s->next;
         free_session(s);
     }
@@ -163,7 +161,7 @@ MPI_FN(int, T_pvar_session_create, (MPI_T_pvar_session * session))
 {
     T_ENTER();
     T_CHECK(session, INVALID);
-    struct MPIR_T_pvar_session_s *s = calloc(1, sizeof(*s));
+    struct abi_t_pvar_session *s = calloc(1, sizeof(*s));
     T_CHECK(s, OUT_OF_SESSIONS);
     s->next = sessions;
     sessions = s;
@@ -175,7 +173,7 @@ MPI_FN(int, T_pvar_session_free, (MPI_T_pvar_session * session))
 {
     T_ENTER();
     T_CHECK(session, INVALID);
-    struct MPIR_T_pvar_session_s **at = find_session(*session), *s = *at;
+    struct abi_t_pvar_session **at = find_session(*session), *s = *at;
     T_CHECK(s, INVALID_SESSION);
     *at = s->next;
     free_session(s);
@@ -199,12 +197,12 @@ MPI_FN(int, T_pvar_handle_alloc,
     T_CHECK(handle && count, INVALID);
     T_CHECK(*find_session(session), INVALID_SESSION);
     T_CHECK(exists(pvar_index), INVALID_INDEX);
-    struct MPIR_T_pvar_handle_s *h = calloc(1, sizeof(*h));
+    struct abi_t_pvar_handle *h = calloc(1, sizeof(*h));
     T_CHECK(h, OUT_OF_HANDLES);
-    *h = (struct MPIR_T_pvar_handle_s){.index = pvar_index,
-                                       .running = is_continuous(pvar_index),
-                                       .count = pvar_elements(pvar_index),
-                                       .next = session->handles};
+    *h = (struct abi_t_pvar_handle){.index = pvar_index,
+                                    .running = is_continuous(pvar_index),
+                                    .count = pvar_elements(pvar_index),
+                                    .next = session->handles};
     session->handles = h;
     *handle = h;
     *count = (int)h->count;
@@ -216,7 +214,7 @@ MPI_FN(int, T_pvar_handle_free, (MPI_T_pvar_session session, MPI_T_pvar_handle *
     T_ENTER();
     T_CHECK(handle, INVALID);
     T_CHECK(*find_session(session), INVALID_SESSION);
-    struct MPIR_T_pvar_handle_s **at = find_handle(session, *handle), *h = *at;
+    struct abi_t_pvar_handle **at = find_handle(session, *handle), *h = *at;
     T_CHECK(h, INVALID_HANDLE);
     *at = h->next;
     free(h);
@@ -227,25 +225,25 @@ MPI_FN(int, T_pvar_handle_free, (MPI_T_pvar_session session, MPI_T_pvar_handle *
 /* ---- counting ---- */
 
 /* The library goes on counting meanwhile: each function below reads each counter once. */
-static unsigned long long now(const struct MPIR_T_pvar_handle_s *h, unsigned i)
+static unsigned long long now(const struct abi_t_pvar_handle *h, unsigned i)
 {
     return h->index < FIRST_RAIL ? mr_stat_get((enum mr_stat)h->index)
                                  : mr_rail_counted(i, (enum mr_rail_stat)(h->index - FIRST_RAIL));
 }
 
-static void start_pvar(struct MPIR_T_pvar_handle_s *h)
+static void start_pvar(struct abi_t_pvar_handle *h)
 {
     for (unsigned i = 0; i < h->count && !h->running; i++)
         h->since[i] = now(h, i);
     h->running = true;
 }
 
-static unsigned long long value(const struct MPIR_T_pvar_handle_s *h, unsigned i, unsigned long long at)
+static unsigned long long value(const struct abi_t_pvar_handle *h, unsigned i, unsigned long long at)
 {
     return h->sum[i] + (h->running ? at - h->since[i] : 0);
 }
 
-static void set(struct MPIR_T_pvar_handle_s *h, const unsigned long long *to)
+static void set(struct abi_t_pvar_handle *h, const unsigned long long *to)
 {
     for (unsigned i = 0; i < h->count; i++) {
         h->sum[i] = to ? to[i] : 0;
@@ -253,19 +251,19 @@ static void set(struct MPIR_T_pvar_handle_s *h, const unsigned long long *to)
     }
 }
 
-static void stop(struct MPIR_T_pvar_handle_s *h)
+static void stop(struct abi_t_pvar_handle *h)
 {
     for (unsigned i = 0; i < h->count; i++)
         h->sum[i] = value(h, i, now(h, i));
     h->running = false;
 }
 
-static void reset(struct MPIR_T_pvar_handle_s *h)
+static void reset(struct abi_t_pvar_handle *h)
 {
     set(h, NULL);
 }
 
-static void read_values(struct MPIR_T_pvar_handle_s *h, unsigned long long *out, bool restart)
+static void read_values(struct abi_t_pvar_handle *h, unsigned long long *out, bool restart)
 {
     for (unsigned i = 0; i < h->count; i++) {
         unsigned long long at = now(h, i);
@@ -277,7 +275,7 @@ static void read_values(struct MPIR_T_pvar_handle_s *h, unsigned long long *out,
     }
 }
 
-static void read_shares(const struct MPIR_T_pvar_handle_s *h, double *out)
+static void read_shares(const struct abi_t_pvar_handle *h, double *out)
 {
     for (unsigned i = 0; i < h->count; i++) {
         double share = mr_view_share(i);
@@ -292,7 +290,7 @@ static void read_shares(const struct MPIR_T_pvar_handle_s *h, double *out)
         T_ENTER();                                                                                                     \
         T_CHECK(*find_session(session), INVALID_SESSION);                                                              \
         if (handle == MPI_T_PVAR_ALL_HANDLES) {                                                                        \
-            for (struct MPIR_T_pvar_handle_s *h = session->handles; h; h = h->next)                                    \
+            for (struct abi_t_pvar_handle *h = session->handles; h; h = h->next)                                       \
                 if (!is_continuous(h->index))                                                                          \
                     act(h);                                                                                            \
         } else {                                                                                                       \

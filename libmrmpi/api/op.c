@@ -50,8 +50,8 @@ struct passing {
 
 static struct passing pass_type(struct mr_type *type)
 {
-    struct passing p = {.h = type->handle};
-    p.made = !p.h && !api_new_type(mr_type_get(type), &p.h);
+    struct passing p = {.h = abi_handle(MPI_Datatype, type->handle)};
+    p.made = !type->handle && !api_new_type(mr_type_get(type), &p.h);
     api_in_callback++;
     return p;
 }
@@ -60,7 +60,7 @@ static void pass_end(struct passing p, struct mr_type *type)
 {
     api_in_callback--;
     if (p.made) {
-        api_handle_free(ABI_TYPE, p.h);
+        api_handle_free(ABI_TYPE, type->handle);
         type->handle = 0;
         mr_type_put(type);
     }
@@ -122,7 +122,7 @@ MPI_FN(int, Op_free, (MPI_Op * op))
     CHECK(api_op(*op, &o));
     if (o->id != MR_OP_USER)
         CHECK(mr_fail(MR_ERR_OP, "%s is built in and cannot be freed", mr_op_name(o)));
-    api_handle_free(ABI_OP, *op);
+    api_handle_free(ABI_OP, abi_number(*op));
     o->handle = 0;
     mr_op_put(o);
     *op = MPI_OP_NULL;

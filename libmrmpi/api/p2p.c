@@ -98,12 +98,12 @@ MPI_COUNT_FN(int, Recv,
     struct mr_type *t;
     struct mr_status st;
     API_ENTER();
-    NOT_NULL(status);
+    NOT_MISSING(status);
     RECV_ARGS(buf, count, datatype, source, tag, comm, &c, &t);
     if (status == MPI_STATUS_IGNORE) {
         err = mr_recv(buf, (size_t)count, t, source, tag, c, c->context, NULL);
     } else {
-        st = (struct mr_status){.source = MPI_ANY_SOURCE, .tag = MPI_ANY_TAG};
+        st = (struct mr_status){.source = MR_ANY_SOURCE, .tag = MR_ANY_TAG};
         err = mr_recv(buf, (size_t)count, t, source, tag, c, c->context, &st);
         api_status(status, &st);
     }
@@ -134,7 +134,7 @@ MPI_COUNT_FN(int, Irecv,
 static enum mr_err check_no_overlap(const void *sendbuf, api_count sendcount, const struct mr_type *st, int dest,
                                     const void *recvbuf, api_count recvcount, const struct mr_type *rt, int source)
 {
-    if (dest == MPI_PROC_NULL || source == MPI_PROC_NULL ||
+    if (dest == MR_PROC_NULL || source == MR_PROC_NULL ||
         likely(!api_overlap(sendbuf, (size_t)sendcount, st, recvbuf, (size_t)recvcount, rt)))
         return MR_SUCCESS;
     return mr_fail(MR_ERR_BUFFER, "sendbuf and recvbuf overlap: %lld elements at %p and %lld at %p",
@@ -173,11 +173,11 @@ MPI_COUNT_FN(int, Sendrecv,
     struct mr_type *st, *rt;
     struct mr_status s;
     API_ENTER();
-    NOT_NULL(status);
+    NOT_MISSING(status);
     SEND_ARGS(sendbuf, sendcount, sendtype, dest, sendtag, comm, &c, &st);
     RECV_ARGS(recvbuf, recvcount, recvtype, source, recvtag, comm, &c, &rt);
     CHECK(check_no_overlap(sendbuf, sendcount, st, dest, recvbuf, recvcount, rt, source));
-    s = (struct mr_status){.source = MPI_ANY_SOURCE, .tag = MPI_ANY_TAG};
+    s = (struct mr_status){.source = MR_ANY_SOURCE, .tag = MR_ANY_TAG};
     err = both(sendbuf, (size_t)sendcount, st, dest, sendtag, recvbuf, (size_t)recvcount, rt, source, recvtag, c, &s);
     api_status(status, &s);
     API_LEAVE(c);
@@ -192,7 +192,7 @@ MPI_COUNT_FN(int, Sendrecv_replace,
     struct mr_status s;
     char small[1024], *copy = NULL;
     API_ENTER();
-    NOT_NULL(status);
+    NOT_MISSING(status);
     SEND_ARGS(buf, count, datatype, dest, sendtag, comm, &c, &t);
     CHECK(api_source(c, source, recvtag));
     size_t bytes = (size_t)count * t->size;
@@ -200,7 +200,7 @@ MPI_COUNT_FN(int, Sendrecv_replace,
     if (!copy)
         CHECK(mr_fail(MR_ERR_NO_MEM, "no memory for a copy of %zu bytes", bytes));
     mr_type_pack(buf, (size_t)count, t, 0, copy, bytes);
-    s = (struct mr_status){.source = MPI_ANY_SOURCE, .tag = MPI_ANY_TAG};
+    s = (struct mr_status){.source = MR_ANY_SOURCE, .tag = MR_ANY_TAG};
     err = both(copy, bytes, mr_type_byte, dest, sendtag, buf, (size_t)count, t, source, recvtag, c, &s);
     if (copy != small)
         free(copy);
@@ -252,8 +252,8 @@ static enum mr_err mrecv_args(const void *buf, api_count count, MPI_Datatype dat
     if ((err = message_type(count, datatype, t, "datatype")) || (err = api_buffer(buf, count, *t)))
         return err;
     *m = NULL;
-    if (*message != MPI_MESSAGE_NO_PROC && !(*m = api_find(ABI_MESSAGE, *message)))
-        return api_bad_handle(MR_ERR_REQUEST, "message", "message", *message, MPI_MESSAGE_NULL);
+    if (*message != MPI_MESSAGE_NO_PROC && !(*m = api_find(ABI_MESSAGE, abi_number(*message))))
+        return api_bad_handle(MR_ERR_REQUEST, "message", "message", abi_number(*message), abi_number(MPI_MESSAGE_NULL));
     return MR_SUCCESS;
 }
 
@@ -262,11 +262,11 @@ static enum mr_err start_mrecv(void *buf, api_count count, struct mr_type *t, MP
                                struct mr_message *m, struct mr_request **r)
 {
     if (m)
-        api_handle_free(ABI_MESSAGE, *message);
+        api_handle_free(ABI_MESSAGE, abi_number(*message));
     *message = MPI_MESSAGE_NULL;
     if (m)
         return mr_imrecv(buf, (size_t)count, t, m, r);
-    return mr_irecv(buf, (size_t)count, t, MPI_PROC_NULL, 0, mr_comm_world, mr_comm_world->context, r);
+    return mr_irecv(buf, (size_t)count, t, MR_PROC_NULL, 0, mr_comm_world, mr_comm_world->context, r);
 }
 
 MPI_COUNT_FN(int, Mrecv, (void *buf, api_count count, MPI_Datatype datatype, MPI_Message *message, MPI_Status *status))
@@ -275,7 +275,7 @@ MPI_COUNT_FN(int, Mrecv, (void *buf, api_count count, MPI_Datatype datatype, MPI
     struct mr_message *m;
     struct mr_request *r;
     API_ENTER();
-    NOT_NULL(status);
+    NOT_MISSING(status);
     NOT_NULL(message);
     CHECK(mrecv_args(buf, count, datatype, message, &t, &m));
     CHECK(start_mrecv(buf, count, t, message, m, &r));

@@ -3,7 +3,7 @@
 #include "libmrmpi/api/api.h"
 
 /* A probe of MPI_PROC_NULL finds an empty message at once. */
-static const struct mr_status no_proc = {.source = MPI_PROC_NULL, .tag = MPI_ANY_TAG};
+static const struct mr_status no_proc = {.source = MR_PROC_NULL, .tag = MR_ANY_TAG};
 
 MPI_FN(int, Probe, (int source, int tag, MPI_Comm comm, MPI_Status *status))
 {
@@ -11,9 +11,9 @@ MPI_FN(int, Probe, (int source, int tag, MPI_Comm comm, MPI_Status *status))
     struct mr_status st = no_proc;
     API_ENTER();
     CHECK(api_comm(comm, &c));
-    NOT_NULL(status);
+    NOT_MISSING(status);
     CHECK(api_source(c, source, tag));
-    if (source != MPI_PROC_NULL)
+    if (source != MR_PROC_NULL)
         CHECK(mr_probe(source, tag, c, c->context, &st));
     api_status(status, &st);
     API_LEAVE(c);
@@ -25,10 +25,10 @@ MPI_FN(int, Iprobe, (int source, int tag, MPI_Comm comm, int *flag, MPI_Status *
     struct mr_status st = no_proc;
     API_ENTER();
     CHECK(api_comm(comm, &c));
-    NOT_NULL(status);
+    NOT_MISSING(status);
     NOT_NULL(flag);
     CHECK(api_source(c, source, tag));
-    *flag = source == MPI_PROC_NULL || mr_iprobe(source, tag, c, c->context, &st);
+    *flag = source == MR_PROC_NULL || mr_iprobe(source, tag, c, c->context, &st);
     if (!*flag)
         CHECK(mr_probe_fate(source, c, c->context));
     if (*flag)
@@ -38,10 +38,10 @@ MPI_FN(int, Iprobe, (int source, int tag, MPI_Comm comm, int *flag, MPI_Status *
 
 static enum mr_err new_message_handle(struct mr_message *m, MPI_Message *h)
 {
-    *h = api_handle_new(ABI_MESSAGE, m);
-    if (*h)
+    const int n = api_handle_new(ABI_MESSAGE, m);
+    *h = n ? abi_handle(MPI_Message, n) : MPI_MESSAGE_NULL;
+    if (n)
         return MR_SUCCESS;
-    *h = MPI_MESSAGE_NULL;
     return mr_fail(MR_ERR_NO_MEM, "no memory for a message handle");
 }
 
@@ -51,11 +51,11 @@ MPI_FN(int, Mprobe, (int source, int tag, MPI_Comm comm, MPI_Message *message, M
     struct mr_status st = no_proc;
     API_ENTER();
     CHECK(api_comm(comm, &c));
-    NOT_NULL(status);
+    NOT_MISSING(status);
     NOT_NULL(message);
     CHECK(api_source(c, source, tag));
     *message = MPI_MESSAGE_NO_PROC;
-    if (source != MPI_PROC_NULL) {
+    if (source != MR_PROC_NULL) {
         struct mr_message *m;
         CHECK(mr_mprobe(source, tag, c, c->context, &m, &st));
         CHECK(new_message_handle(m, message));
@@ -70,13 +70,13 @@ MPI_FN(int, Improbe, (int source, int tag, MPI_Comm comm, int *flag, MPI_Message
     struct mr_status st = no_proc;
     API_ENTER();
     CHECK(api_comm(comm, &c));
-    NOT_NULL(status);
+    NOT_MISSING(status);
     NOT_NULL(flag);
     NOT_NULL(message);
     CHECK(api_source(c, source, tag));
     *flag = 1;
     *message = MPI_MESSAGE_NO_PROC;
-    if (source != MPI_PROC_NULL) {
+    if (source != MR_PROC_NULL) {
         struct mr_message *m = mr_improbe(source, tag, c, c->context, &st);
         *flag = m != NULL;
         *message = MPI_MESSAGE_NULL;

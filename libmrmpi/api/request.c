@@ -33,8 +33,8 @@ static enum mr_err still_pending(MPI_Status *status)
 
 static void free_handle(MPI_Request h)
 {
-    if (likely(api_find(ABI_REQUEST, h) != NULL))
-        api_handle_free(ABI_REQUEST, h);
+    if (likely(api_find(ABI_REQUEST, abi_number(h)) != NULL))
+        api_handle_free(ABI_REQUEST, abi_number(h));
     else
         api_done_drop(h);
 }
@@ -86,7 +86,7 @@ static __attribute__((noinline)) enum mr_err wait_one(MPI_Request *request, MPI_
     struct mr_request *r, *l;
     enum mr_err err;
     NOT_NULL(request);
-    NOT_NULL(status);
+    NOT_MISSING(status);
     if (api_done_end(request, status))
         return MR_SUCCESS;
     if (*request == MPI_REQUEST_NULL) {
@@ -120,7 +120,7 @@ static __attribute__((noinline)) int wait_guarded(MPI_Request *request, MPI_Stat
 
 MPI_FN(int, Wait, (MPI_Request * request, MPI_Status *status))
 {
-    if (likely(api_fast && request && status && api_done_end(request, status)))
+    if (likely(api_fast && request && !abi_no_status(status) && api_done_end(request, status)))
         return MPI_SUCCESS;
     return wait_guarded(request, status);
 }
@@ -132,7 +132,7 @@ MPI_FN(int, Test, (MPI_Request * request, int *flag, MPI_Status *status))
     API_ENTER();
     NOT_NULL(request);
     NOT_NULL(flag);
-    NOT_NULL(status);
+    NOT_MISSING(status);
     *flag = 1;
     if (api_done_end(request, status))
         goto out;
@@ -219,10 +219,10 @@ static enum mr_err check_request_array(int count, const void *requests, const ch
 }
 
 #define check_arrays(count, requests, statuses) check_arrays_named(count, requests, statuses, #count)
-static enum mr_err check_arrays_named(int count, const void *requests, const void *statuses, const char *name)
+static enum mr_err check_arrays_named(int count, const void *requests, const MPI_Status *statuses, const char *name)
 {
     enum mr_err err = check_request_array(count, requests, name);
-    return !err && count && !statuses ? api_null("array_of_statuses") : err;
+    return !err && count && abi_no_status(statuses) ? api_null("array_of_statuses") : err;
 }
 
 /* Ends an operation that was complete at once. */
@@ -357,7 +357,7 @@ MPI_FN(int, Waitany, (int count, MPI_Request requests[], int *index, MPI_Status 
     struct many m = {.count = count, .handles = requests};
     API_ENTER();
     NOT_NULL(index);
-    NOT_NULL(status);
+    NOT_MISSING(status);
     CHECK(check_request_array(count, requests, "count"));
     if (!scan(&m))
         mr_progress_until(scan_or_end, &m);
@@ -372,7 +372,7 @@ MPI_FN(int, Testany, (int count, MPI_Request requests[], int *index, int *flag, 
     struct many m = {.count = count, .handles = requests};
     API_ENTER();
     NOT_NULL(index);
-    NOT_NULL(status);
+    NOT_MISSING(status);
     NOT_NULL(flag);
     CHECK(check_request_array(count, requests, "count"));
     *flag = 1;

@@ -33,7 +33,8 @@ static inline enum mr_err api_first_handle(struct mr_request *r, MPI_Request *h)
 {
     if (unlikely(!api_tables[ABI_REQUEST].free))
         return api_new_request(r, h);
-    *h = r->handle = api_handle_again(ABI_REQUEST, r);
+    r->handle = api_handle_again(ABI_REQUEST, r);
+    *h = abi_handle(MPI_Request, r->handle);
     return MR_SUCCESS;
 }
 

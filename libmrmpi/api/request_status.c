@@ -10,7 +10,7 @@ MPI_FN(int, Request_get_status, (MPI_Request request, int *flag, MPI_Status *sta
     struct mr_request *r;
     API_ENTER();
     NOT_NULL(flag);
-    NOT_NULL(status);
+    NOT_MISSING(status);
     *flag = 1;
     api_status_empty(status);
     if (request == MPI_REQUEST_NULL)
@@ -116,7 +116,7 @@ MPI_FN(int, Request_get_status_any,
     CHECK(check_requests(count, array_of_requests, "count"));
     NOT_NULL(index);
     NOT_NULL(flag);
-    NOT_NULL(status);
+    NOT_MISSING(status);
     scan_for(&k, 1);
     CHECK(k.err);
     *index = k.first;
@@ -134,7 +134,7 @@ MPI_FN(int, Request_get_status_all,
     CHECK(check_requests(count, array_of_requests, "count"));
     NOT_NULL(flag);
     if (count)
-        NOT_NULL(array_of_statuses);
+        NOT_MISSING(array_of_statuses);
     scan_for(&k, count);
     CHECK(k.err);
     *flag = k.complete == k.active;
@@ -153,7 +153,7 @@ MPI_FN(int, Request_get_status_some,
     NOT_NULL(outcount);
     if (incount) {
         NOT_NULL(array_of_indices);
-        NOT_NULL(array_of_statuses);
+        NOT_MISSING(array_of_statuses);
     }
     scan_for(&k, incount);
     CHECK(k.err);

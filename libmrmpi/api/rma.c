@@ -105,8 +105,9 @@ MPI_COUNT_FN(int, Win_shared_query, (MPI_Win win, int rank, MPI_Aint *size, api_
     NOT_NULL(size);
     NOT_NULL(disp_unit);
     NOT_NULL(baseptr);
-    if ((unsigned)rank >= (unsigned)w->comm->size && rank != MPI_PROC_NULL)
-        CHECK(mr_fail(MR_ERR_RANK, "rank %d is not in the window", rank));
+    rank = abi_rank_in(rank);
+    if ((unsigned)rank >= (unsigned)w->comm->size && rank != MR_PROC_NULL)
+        CHECK(mr_fail(MR_ERR_RANK, "rank %d is not in the window", abi_rank_out(rank)));
     CHECK(mr_win_shared(w, rank, &part));
     *size = (MPI_Aint)part.size;
     *disp_unit = (api_displ)part.disp_unit;
@@ -137,7 +138,7 @@ static inline enum mr_err origin_data(const void *buf, int64_t count, MPI_Dataty
 
 static enum mr_err bad_rank(const struct mr_win *w, int rank)
 {
-    return mr_fail(MR_ERR_RANK, "target_rank %d is not in the window, which has ranks 0 to %d", rank,
+    return mr_fail(MR_ERR_RANK, "target_rank %d is not in the window, which has ranks 0 to %d", abi_rank_out(rank),
                    w->comm->size - 1);
 }
 
@@ -152,9 +153,10 @@ static inline enum mr_err target_place(const struct mr_win *w, int rank, MPI_Ain
         return api_bad_count((long)count, "target_count");
     if (unlikely(!t->committed))
         return api_bad_type(t, "target_datatype");
-    if (unlikely((unsigned)rank >= (unsigned)w->comm->size && rank != MPI_PROC_NULL))
+    rank = abi_rank_in(rank);
+    if (unlikely((unsigned)rank >= (unsigned)w->comm->size && rank != MR_PROC_NULL))
         return bad_rank(w, rank);
-    if (unlikely(disp < 0) && w->flavor != MR_WIN_DYNAMIC && rank != MPI_PROC_NULL)
+    if (unlikely(disp < 0) && w->flavor != MR_WIN_DYNAMIC && rank != MR_PROC_NULL)
         return mr_fail(MR_ERR_DISP, "target_disp is %ld", disp);
     *out = (struct mr_rma_place){.rank = rank, .disp = disp, .count = (size_t)count, .type = t};
     return MR_SUCCESS;
@@ -196,7 +198,7 @@ static inline size_t fast_bytes(const void *origin_addr, int64_t origin_count, M
 {
     const struct mr_type *t = abi_basic(origin_datatype);
     if (unlikely(!t || origin_datatype != target_datatype || origin_count != target_count || origin_count < 0 ||
-                 api_no_address(origin_addr) || !t->contiguous))
+                 abi_no_address(origin_addr) || !t->contiguous))
         return 0;
     return (size_t)origin_count * t->size;
 }
@@ -296,7 +298,7 @@ static enum mr_err fetch_it(struct mr_win *w, FETCH_ARGS, MPI_Op op, struct mr_r
         size_t bytes = FAST_BYTES;                                                                                     \
         struct mr_win *w;                                                                                              \
         enum mr_err err;                                                                                               \
-        if (unlikely(!api_fast || !bytes || !(w = api_find(ABI_WIN, win)) ||                                           \
+        if (unlikely(!api_fast || !bytes || !(w = api_find(ABI_WIN, abi_number(win))) ||                               \
                      !is_target_place(w, target_rank, target_disp)))                                                   \
             return name##_guarded(PUT_NAMES, win);                                                                     \
         err = bytes_fn(w, origin_addr, bytes, target_rank, target_disp);                                               \
@@ -375,7 +377,7 @@ MPI_FN(int, Fetch_and_op,
     struct mr_type *t = abi_basic(datatype);
     API_ENTER();
     CHECK(api_win(win, &w));
-    if (likely(o && t && t->contiguous && t->size && !api_no_address(origin_addr) && !api_no_address(result_addr)) &&
+    if (likely(o && t && t->contiguous && t->size && !abi_no_address(origin_addr) && !abi_no_address(result_addr)) &&
         is_target_place(w, target_rank, target_disp)) {
         err = mr_update_elements(w, origin_addr, result_addr, 1, t, target_rank, target_disp, o);
         goto out;

@@ -15,27 +15,27 @@
 
 /* ---- beginning and end ---- */
 
-static const char *const level_names[] = {[MPI_THREAD_SINGLE] = "MPI_THREAD_SINGLE",
-                                          [MPI_THREAD_FUNNELED] = "MPI_THREAD_FUNNELED",
-                                          [MPI_THREAD_SERIALIZED] = "MPI_THREAD_SERIALIZED",
-                                          [MPI_THREAD_MULTIPLE] = "MPI_THREAD_MULTIPLE"};
+static const char *const level_names[] = {[ABI_SINGLE] = "MPI_THREAD_SINGLE",
+                                          [ABI_FUNNELED] = "MPI_THREAD_FUNNELED",
+                                          [ABI_SERIALIZED] = "MPI_THREAD_SERIALIZED",
+                                          [ABI_MULTIPLE] = "MPI_THREAD_MULTIPLE"};
 
 /* The level in the hint; without a hint all threads may call. */
-static enum mr_err wanted_level(MPI_Info info, int *level)
+static enum mr_err wanted_level(MPI_Info info, enum abi_thread_level *level)
 {
     struct mr_info *i = NULL;
     enum mr_err err = info == MPI_INFO_NULL ? MR_SUCCESS : api_info(info, &i);
     const char *name = i ? mr_info_find(i, "thread_level") : NULL;
-    *level = MPI_THREAD_MULTIPLE;
-    for (int l = 0; name && l <= MPI_THREAD_MULTIPLE; l++)
+    *level = ABI_MULTIPLE;
+    for (int l = 0; name && l < ABI_THREAD_LEVELS; l++)
         if (strcmp(name, level_names[l]) == 0)
-            *level = l;
+            *level = (enum abi_thread_level)l;
     return err;
 }
 
 /* The handler is called for errors of the other arguments. */
-static enum mr_err init_args(MPI_Info info, MPI_Errhandler errhandler, const MPI_Session *session, int *level,
-                             struct mr_errhandler **h)
+static enum mr_err init_args(MPI_Info info, MPI_Errhandler errhandler, const MPI_Session *session,
+                             enum abi_thread_level *level, struct mr_errhandler **h)
 {
     bool any = api_enter_any();
     enum mr_err err = api_errhandler_for(errhandler, MR_ERRHANDLER_SESSION, h);
@@ -49,17 +49,18 @@ static enum mr_err init_args(MPI_Info info, MPI_Errhandler errhandler, const MPI
     return err;
 }
 
-static enum mr_err new_session(int level, struct mr_errhandler *h, MPI_Session *handle)
+static enum mr_err new_session(enum abi_thread_level level, struct mr_errhandler *h, MPI_Session *handle)
 {
     struct mr_session *s = mr_session_new();
-    *handle = s ? api_handle_new(ABI_SESSION, s) : 0;
-    if (!*handle) {
+    const int n = s ? api_handle_new(ABI_SESSION, s) : 0;
+    if (!n) {
         mr_session_put(s);
         *handle = MPI_SESSION_NULL;
         return mr_fail(MR_ERR_NO_MEM, "no memory for a session");
     }
-    s->handle = *handle;
-    s->thread_level = level;
+    *handle = abi_handle(MPI_Session, n);
+    s->handle = n;
+    s->thread_level = (int)level;
     s->errhandler = mr_errhandler_get(h);
     return MR_SUCCESS;
 }
@@ -67,7 +68,7 @@ static enum mr_err new_session(int level, struct mr_errhandler *h, MPI_Session *
 MPI_FN(int, Session_init, (MPI_Info info, MPI_Errhandler errhandler, MPI_Session *session))
 {
     struct mr_errhandler *h = NULL;
-    int level = MPI_THREAD_MULTIPLE;
+    enum abi_thread_level level = ABI_MULTIPLE;
     if (session)
         *session = MPI_SESSION_NULL;
     enum mr_err err = init_args(info, errhandler, session, &level, &h);
@@ -97,7 +98,7 @@ MPI_FN(int, Session_finalize, (MPI_Session * session))
     NOT_NULL(session);
     CHECK(api_session(*session, &s));
     mr_buffer_detach(&s->buffer);
-    api_handle_free(ABI_SESSION, *session);
+    api_handle_free(ABI_SESSION, abi_number(*session));
     *session = MPI_SESSION_NULL;
     s->handle = 0;
     mr_errhandler_put(s->errhandler);
@@ -212,9 +213,9 @@ static enum mr_err check_stringtag(const char *stringtag)
 {
     if (!stringtag)
         return api_null("stringtag");
-    if (strlen(stringtag) > MPI_MAX_STRINGTAG_LEN)
+    if (strlen(stringtag) > ABI_STRINGTAG_MOST)
         return mr_fail(MR_ERR_ARG, "stringtag has %zu characters: at most %d are allowed", strlen(stringtag),
-                       MPI_MAX_STRINGTAG_LEN);
+                       ABI_STRINGTAG_MOST);
     return MR_SUCCESS;
 }
 
@@ -291,7 +292,7 @@ static enum mr_err remote_args(MPI_Group remote_group, int remote_leader, struct
 /* Other members than the leader may give anything. */
 static bool is_empty(MPI_Group h)
 {
-    const struct mr_group *g = h == MPI_GROUP_EMPTY ? &mr_group_empty : api_find(ABI_GROUP, h);
+    const struct mr_group *g = h == MPI_GROUP_EMPTY ? &mr_group_empty : api_find(ABI_GROUP, abi_number(h));
     return g && !g->size;
 }
 

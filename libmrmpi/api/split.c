@@ -170,7 +170,7 @@ static enum mr_err split_by(struct mr_comm *c, int split_type, int key, MPI_Info
     case MPI_COMM_TYPE_HW_UNGUIDED:
         return unguided(c, info, key, out);
     case MPI_COMM_TYPE_RESOURCE_GUIDED:
-    case MPIX_COMM_TYPE_NEIGHBORHOOD:
+    case ABI_SPLIT_NEIGHBORHOOD:
         if (by_hints(info))
             return by_resource(c, info, key, out);
         return neighborhood(c, info, key, out);
@@ -190,7 +190,7 @@ static enum mr_err may_split_by(const struct mr_comm *c, int split_type, MPI_Inf
     case MPI_UNDEFINED:
         return MR_SUCCESS;
     case MPI_COMM_TYPE_RESOURCE_GUIDED:
-    case MPIX_COMM_TYPE_NEIGHBORHOOD:
+    case ABI_SPLIT_NEIGHBORHOOD:
         if (by_hints(info) || !mr_comm_is_inter(c))
             return MR_SUCCESS;
         return mr_fail(MR_ERR_COMM, "neighbourhoods are found in intracommunicators only");

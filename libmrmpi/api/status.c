@@ -3,7 +3,6 @@
 #include "libmrmpi/api/api.h"
 
 #include <limits.h>
-#include <string.h>
 
 MPI_FN(int, Test_cancelled, (const MPI_Status *status, int *flag))
 {
@@ -120,25 +119,3 @@ static enum mr_err has_fields(const MPI_Status *status)
 FIELD(source, source, MPI_SOURCE) /* MPI_Status_get_source MPI_Status_set_source */
 FIELD(tag, tag, MPI_TAG)          /* MPI_Status_get_tag MPI_Status_set_tag */
 FIELD(error, code, MPI_ERROR)     /* MPI_Status_get_error MPI_Status_set_error */
-
-/* Statuses of Fortran, as arrays and as derived types of Fortran 2008, are the same five integers. */
-_Static_assert(sizeof(MPI_Status) == 5 * sizeof(MPI_Fint), "status in Fortran");
-_Static_assert(sizeof(MPI_Status) == sizeof(MPI_F08_status), "status in Fortran 2008");
-
-#define CONVERT(name, from_type, from, to_type, to)                                                                    \
-    MPI_FN(int, name, (const from_type *from, to_type *to))                                                            \
-    {                                                                                                                  \
-        API_ENTER();                                                                                                   \
-        NOT_NULL(from);                                                                                                \
-        NOT_NULL(to);                                                                                                  \
-        if ((const void *)from == MPI_STATUS_IGNORE)                                                                   \
-            CHECK(mr_fail(MR_ERR_ARG, #from " is MPI_STATUS_IGNORE, which has no content to convert"));                \
-        memcpy(to, from, sizeof(MPI_Status));                                                                          \
-        API_LEAVE(NULL);                                                                                               \
-    }
-CONVERT(Status_c2f, MPI_Status, c_status, MPI_Fint, f_status)
-CONVERT(Status_f2c, MPI_Fint, f_status, MPI_Status, c_status)
-CONVERT(Status_c2f08, MPI_Status, c_status, MPI_F08_status, f08_status)
-CONVERT(Status_f082c, MPI_F08_status, f08_status, MPI_Status, c_status)
-CONVERT(Status_f2f08, MPI_Fint, f_status, MPI_F08_status, f08_status)
-CONVERT(Status_f082f, MPI_F08_status, f08_status, MPI_Fint, f_status)

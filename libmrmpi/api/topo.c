@@ -168,8 +168,8 @@ MPI_FN(int, Cart_shift, (MPI_Comm comm, int direction, int disp, int *rank_sourc
     NOT_NULL(rank_dest);
     if (direction < 0 || direction >= t->ndims)
         CHECK(mr_fail(MR_ERR_ARG, "direction is %d, the topology has %d dimensions", direction, t->ndims));
-    *rank_source = mr_cart_shifted(t, direction, -disp);
-    *rank_dest = mr_cart_shifted(t, direction, disp);
+    *rank_source = abi_rank_out(mr_cart_shifted(t, direction, -disp));
+    *rank_dest = abi_rank_out(mr_cart_shifted(t, direction, disp));
     API_LEAVE(c);
 }
 

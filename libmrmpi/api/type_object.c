@@ -83,7 +83,7 @@ MPI_FN(int, Type_free, (MPI_Datatype * datatype))
     err = mr_attr_delete_all(&t->attrs, t, &user_error);
     api_in_callback--;
     CHECK(err);
-    if (api_handle_free(ABI_TYPE, *datatype))
+    if (api_handle_free(ABI_TYPE, abi_number(*datatype)))
         t->handle = 0;
     mr_type_put(t);
     *datatype = MPI_DATATYPE_NULL;
@@ -190,7 +190,7 @@ MPI_FN(int, Type_get_envelope_c,
 /* A handle for one of the types of a recipe: built-in types themselves, others for the user to free. */
 static enum mr_err contained(struct mr_type *t, MPI_Datatype *h)
 {
-    *h = t->handle;
+    *h = abi_handle(MPI_Datatype, t->handle);
     return t->builtin ? MR_SUCCESS : api_new_type(mr_type_get(t), h);
 }
 
@@ -315,7 +315,7 @@ static enum mr_err f90(enum mr_combiner combiner, int precision, int range, MPI_
     enum mr_err err = mr_type_f90(combiner, precision, range, &t);
     if (err || !t || !t->handle)
         return err ? err : api_new_type(t, h);
-    *h = t->handle;
+    *h = abi_handle(MPI_Datatype, t->handle);
     return MR_SUCCESS;
 }
 
@@ -365,42 +365,4 @@ MPI_FN(MPI_Aint, Aint_add, (MPI_Aint base, MPI_Aint disp))
 MPI_FN(MPI_Aint, Aint_diff, (MPI_Aint addr1, MPI_Aint addr2))
 {
     return (MPI_Aint)((unsigned long)addr1 - (unsigned long)addr2);
-}
-
-/* ---- the names of MPI-1 ---- */
-
-MPI_FN(int, Address, (void *location, MPI_Aint *address))
-{
-    return PMPI_Get_address(location, address);
-}
-
-#define BOUND(name, result, value)                                                                                     \
-    MPI_FN(int, name, (MPI_Datatype datatype, MPI_Aint * result))                                                      \
-    {                                                                                                                  \
-        struct mr_type *t;                                                                                             \
-        API_ENTER();                                                                                                   \
-        NOT_NULL(result);                                                                                              \
-        CHECK(api_type(datatype, &t));                                                                                 \
-        *result = value;                                                                                               \
-        API_LEAVE(NULL);                                                                                               \
-    }
-BOUND(Type_extent, extent, t->extent)
-BOUND(Type_lb, displacement, t->lb)
-BOUND(Type_ub, displacement, t->lb + t->extent)
-
-MPI_FN(int, Type_hvector, (int count, int blocklength, MPI_Aint stride, MPI_Datatype oldtype, MPI_Datatype *newtype))
-{
-    return PMPI_Type_create_hvector(count, blocklength, stride, oldtype, newtype);
-}
-
-MPI_FN(int, Type_hindexed,
-       (int count, int blocklengths[], MPI_Aint displacements[], MPI_Datatype oldtype, MPI_Datatype *newtype))
-{
-    return PMPI_Type_create_hindexed(count, blocklengths, displacements, oldtype, newtype);
-}
-
-MPI_FN(int, Type_struct,
-       (int count, int blocklengths[], MPI_Aint displacements[], MPI_Datatype types[], MPI_Datatype *newtype))
-{
-    return PMPI_Type_create_struct(count, blocklengths, displacements, types, newtype);
 }

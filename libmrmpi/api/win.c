@@ -138,7 +138,7 @@ MPI_FN(int, Win_free, (MPI_Win * win))
     struct mr_errhandler *h = mr_errhandler_get(w->errhandler);
     err = mr_win_close(w);
     w = NULL;
-    api_handle_free(ABI_WIN, *win);
+    api_handle_free(ABI_WIN, abi_number(*win));
     *win = MPI_WIN_NULL;
     if (!err) {
         mr_errhandler_put(h);
@@ -216,22 +216,13 @@ static enum mr_err check_assert(int assert, unsigned allowed)
     return MR_SUCCESS;
 }
 
-/* Assertions of the ABI as numbers of rma/. */
-_Static_assert(MPI_MODE_NOCHECK == 1024 && MPI_MODE_NOSTORE == 2048 && MPI_MODE_NOPUT == 4096 &&
-                   MPI_MODE_NOPRECEDE == 8192 && MPI_MODE_NOSUCCEED == 16384,
-               "in this order");
-static unsigned assertions(int assert)
-{
-    return (unsigned)assert / MPI_MODE_NOCHECK;
-}
-
 MPI_FN(int, Win_fence, (int assert, MPI_Win win))
 {
     struct mr_win *w = NULL;
     API_ENTER();
     CHECK(api_win(win, &w));
     CHECK(check_assert(assert, MPI_MODE_NOSTORE | MPI_MODE_NOPUT | MPI_MODE_NOPRECEDE | MPI_MODE_NOSUCCEED));
-    err = mr_win_fence(w, assertions(assert));
+    err = mr_win_fence(w, abi_assertions(assert));
     API_LEAVE_WIN(w);
 }
 
@@ -243,7 +234,7 @@ MPI_FN(int, Win_post, (MPI_Group group, int assert, MPI_Win win))
     CHECK(api_win(win, &w));
     CHECK(api_group(group, &g));
     CHECK(check_assert(assert, MPI_MODE_NOCHECK | MPI_MODE_NOSTORE | MPI_MODE_NOPUT));
-    err = mr_win_post(w, g, assertions(assert));
+    err = mr_win_post(w, g, abi_assertions(assert));
     API_LEAVE_WIN(w);
 }
 
@@ -255,7 +246,7 @@ MPI_FN(int, Win_start, (MPI_Group group, int assert, MPI_Win win))
     CHECK(api_win(win, &w));
     CHECK(api_group(group, &g));
     CHECK(check_assert(assert, MPI_MODE_NOCHECK));
-    err = mr_win_start(w, g, assertions(assert));
+    err = mr_win_start(w, g, abi_assertions(assert));
     API_LEAVE_WIN(w);
 }
 
@@ -271,12 +262,14 @@ MPI_FN(int, Win_test, (MPI_Win win, int *flag))
     API_LEAVE_WIN(w);
 }
 
-/* No rank is MPI_PROC_NULL: there is nothing to do. */
-static enum mr_err check_rank(const struct mr_win *w, int rank)
+/* The rank as core/ numbers it; MR_PROC_NULL: there is nothing to do. */
+static enum mr_err check_rank(const struct mr_win *w, int *rank)
 {
-    return (unsigned)rank < (unsigned)w->comm->size || rank == MPI_PROC_NULL
+    *rank = abi_rank_in(*rank);
+    return (unsigned)*rank < (unsigned)w->comm->size || *rank == MR_PROC_NULL
                ? MR_SUCCESS
-               : mr_fail(MR_ERR_RANK, "rank %d is not in the window, which has ranks 0 to %d", rank, w->comm->size - 1);
+               : mr_fail(MR_ERR_RANK, "rank %d is not in the window, which has ranks 0 to %d", abi_rank_out(*rank),
+                         w->comm->size - 1);
 }
 
 MPI_FN(int, Win_lock, (int lock_type, int rank, int assert, MPI_Win win))
@@ -286,10 +279,10 @@ MPI_FN(int, Win_lock, (int lock_type, int rank, int assert, MPI_Win win))
     CHECK(api_win(win, &w));
     if (lock_type != MPI_LOCK_SHARED && lock_type != MPI_LOCK_EXCLUSIVE)
         CHECK(mr_fail(MR_ERR_LOCKTYPE, "lock_type is %d, neither MPI_LOCK_SHARED nor MPI_LOCK_EXCLUSIVE", lock_type));
-    CHECK(check_rank(w, rank));
+    CHECK(check_rank(w, &rank));
     CHECK(check_assert(assert, MPI_MODE_NOCHECK));
-    if (rank != MPI_PROC_NULL)
-        err = mr_win_lock(w, rank, lock_type == MPI_LOCK_EXCLUSIVE, assertions(assert));
+    if (rank != MR_PROC_NULL)
+        err = mr_win_lock(w, rank, lock_type == MPI_LOCK_EXCLUSIVE, abi_assertions(assert));
     API_LEAVE_WIN(w);
 }
 
@@ -299,7 +292,7 @@ MPI_FN(int, Win_lock_all, (int assert, MPI_Win win))
     API_ENTER();
     CHECK(api_win(win, &w));
     CHECK(check_assert(assert, MPI_MODE_NOCHECK));
-    err = mr_win_lock_all(w, assertions(assert));
+    err = mr_win_lock_all(w, abi_assertions(assert));
     API_LEAVE_WIN(w);
 }
 
@@ -309,8 +302,8 @@ MPI_FN(int, Win_lock_all, (int assert, MPI_Win win))
         struct mr_win *w = NULL;                                                                                       \
         API_ENTER();                                                                                                   \
         CHECK(api_win(win, &w));                                                                                       \
-        CHECK(check_rank(w, rank));                                                                                    \
-        if (rank != MPI_PROC_NULL)                                                                                     \
+        CHECK(check_rank(w, &rank));                                                                                   \
+        if (rank != MR_PROC_NULL)                                                                                      \
             err = function(w, rank);                                                                                   \
         API_LEAVE_WIN(w);                                                                                              \
     }

@@ -26,8 +26,8 @@ static bool win_predefined(struct mr_win *w, int keyval, struct told *out)
         *out = (struct told){&w->attr.disp_unit, w->disp_unit};
         return true;
     case MPI_WIN_CREATE_FLAVOR:
-        w->attr.flavor = (int)w->flavor;
-        *out = (struct told){&w->attr.flavor, w->flavor};
+        w->attr.flavor = abi_flavor(w->flavor);
+        *out = (struct told){&w->attr.flavor, w->attr.flavor};
         return true;
     case MPI_WIN_MODEL:
         w->attr.model = MPI_WIN_UNIFIED;
@@ -38,7 +38,7 @@ static bool win_predefined(struct mr_win *w, int keyval, struct told *out)
     }
 }
 
-static enum mr_err win_set(struct mr_win *w, int keyval, void *value, enum abi_attr_kind as)
+enum mr_err api_win_attr_set(struct mr_win *w, int keyval, void *value, enum abi_attr_kind as)
 {
     struct told told;
     if (win_predefined(w, as == ABI_ATTR_POINTER ? keyval : keyval - 1, &told))
@@ -46,7 +46,7 @@ static enum mr_err win_set(struct mr_win *w, int keyval, void *value, enum abi_a
     return api_attr_set(&w->attrs, w, keyval, MR_KEYVAL_WIN, value, as);
 }
 
-static enum mr_err win_get(struct mr_win *w, int keyval, void *value, int *flag, enum abi_attr_kind as)
+enum mr_err api_win_attr_get(struct mr_win *w, int keyval, void *value, int *flag, enum abi_attr_kind as)
 {
     struct told told;
     if (!win_predefined(w, as == ABI_ATTR_POINTER ? keyval : keyval - 1, &told))
@@ -62,7 +62,7 @@ MPI_FN(int, Win_set_attr, (MPI_Win win, int keyval, void *value))
     struct mr_win *w = NULL;
     API_ENTER();
     CHECK(api_win(win, &w));
-    err = win_set(w, keyval, value, ABI_ATTR_POINTER);
+    err = api_win_attr_set(w, keyval, value, ABI_ATTR_POINTER);
     API_LEAVE_WIN(w);
 }
 
@@ -73,27 +73,7 @@ MPI_FN(int, Win_get_attr, (MPI_Win win, int keyval, void *value, int *flag))
     CHECK(api_win(win, &w));
     NOT_NULL(value);
     NOT_NULL(flag);
-    err = win_get(w, keyval, value, flag, ABI_ATTR_POINTER);
-    API_LEAVE_WIN(w);
-}
-
-LANGUAGE_FN(int, Win_set_attr, (MPI_Win win, int keyval, void *value, enum abi_attr_kind kind))
-{
-    struct mr_win *w = NULL;
-    API_ENTER();
-    CHECK(api_win(win, &w));
-    err = win_set(w, keyval, value, kind);
-    API_LEAVE_WIN(w);
-}
-
-LANGUAGE_FN(int, Win_get_attr, (MPI_Win win, int keyval, void *value, int *flag, enum abi_attr_kind kind))
-{
-    struct mr_win *w = NULL;
-    API_ENTER();
-    CHECK(api_win(win, &w));
-    NOT_NULL(value);
-    NOT_NULL(flag);
-    err = win_get(w, keyval, value, flag, kind);
+    err = api_win_attr_get(w, keyval, value, flag, ABI_ATTR_POINTER);
     API_LEAVE_WIN(w);
 }
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Names that two files define. names.py [-t] FOLDER...: the sources below the folders are one program or library. Prints
+Names that two files define. names.py [-t] [-x NAME] FOLDER...: the sources below the folders are one program or
+library, without files called NAME.c or NAME.h, which are for another. Prints
 each static function that is defined in more than one file, with all places; with -t each struct tag that begins with
 mr_ instead. Several definitions in one file are alternatives of which one is compiled. Status 1: there are some.
 """
@@ -43,15 +44,24 @@ def tags(code):
 
 
 def main():
-    names = tags if sys.argv[1] == "-t" else functions
+    args = sys.argv[1:]
+    names = functions
+    other = None
+    if args[0] == "-t":
+        names = tags
+        args = args[1:]
+    if args[0] == "-x":
+        other = args[1]
+        args = args[2:]
     places = collections.defaultdict(dict)
-    for folder in sys.argv[1 + (names is tags) :]:
+    for folder in args:
         for directory, _, files in sorted(os.walk(folder)):
-            for path in (os.path.join(directory, f) for f in sorted(files) if f.endswith((".c", ".h"))):
+            sources = (f for f in sorted(files) if f.endswith((".c", ".h")) and f[:-2] != other)
+            for path in (os.path.join(directory, f) for f in sources):
                 for name, line in names(read_code(path)):
                     places[name].setdefault(path, line)
     if not places:
-        print("no names in", *sys.argv[1:])
+        print("no names in", *args)
         return 2
     twice = {name: at for name, at in places.items() if len(at) > 1}
     for name, at in sorted(twice.items()):
