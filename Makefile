@@ -9,7 +9,8 @@
 #   CFLAGS.simfab/preload          flags of the sources of a folder, CFLAGS.tests/x/test_y.c of one source
 #
 # _DEPS are libraries of ours that the target links with (libmrmpi.so), _PKGS are pkg-config names.
-# A source is compiled once, whatever number of targets link its object; so flags belong to sources, not to targets.
+# A source is compiled once, whatever number of targets link its object; so flags belong to sources, not to targets. But targets
+# with a _VARIANT have objects of their own, in obj/VARIANT, compiled with VARIANT_FLAGS.NAME before all other flags.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -o pipefail -c
@@ -103,21 +104,28 @@ endif
 ALL_TARGETS := $(PROGRAMS) $(LIBRARIES) $(TESTPROGS)
 
 STUB_SRCS   := $(wildcard tests/stubs/*.c)
-OBJECT_SRCS := $(sort $(foreach t,$(ALL_TARGETS),$($(t)_SRCS)) $(STUB_SRCS))
-ALL_OBJS    := $(OBJECT_SRCS:%.c=$(BUILD)/obj/%.o)
+objects_of   = $(patsubst %.c,$(BUILD)/obj/$(addsuffix /,$($(1)_VARIANT))%.o,$($(1)_SRCS))
+PLAIN_OBJS  := $(sort $(foreach t,$(ALL_TARGETS),$(if $($(t)_VARIANT),,$(call objects_of,$(t)))) $(STUB_SRCS:%.c=$(BUILD)/obj/%.o))
+VARIANTS    := $(sort $(foreach t,$(ALL_TARGETS),$($(t)_VARIANT)))
+$(foreach v,$(VARIANTS),$(eval $(v)_OBJS := $(sort $(foreach t,$(ALL_TARGETS),$(if $(filter $(v),$($(t)_VARIANT)),$(call objects_of,$(t)))))))
+ALL_OBJS    := $(PLAIN_OBJS) $(foreach v,$(VARIANTS),$($(v)_OBJS))
 
 # Packages are asked once. One that is not installed yet has no flags; `deps` installs it before a second make compiles.
 PKGS := $(sort $(foreach t,$(ALL_TARGETS),$($(t)_PKGS)))
 PKG_CFLAGS := $(sort $(foreach p,$(PKGS),$(shell pkg-config --cflags $(p) 2>/dev/null)))
 $(foreach p,$(PKGS),$(eval PKG_LIBS.$(p) := $(shell pkg-config --libs $(p) 2>/dev/null)))
 
-# Position independent, since one object may go into a program and into a library.
-$(ALL_OBJS): $(BUILD)/obj/%.o: %.c
-	$(call say,CC,$<)
-	$(Q)$(CC) $(if $(filter tests/%,$<),$(TEST_OPT) $(TEST_DEBUG_INFO),$(OPT) $(DEBUG_INFO)) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -fPIC $(PKG_CFLAGS) $(CFLAGS.$(patsubst %/,%,$(dir $<))) $(CFLAGS.$<) -MMD -MP -c -o $@ $<
+# Position independent, since one object may go into a program and into a library. VARIANT: none, or its name.
+define compile_rules
+$(2): $(BUILD)/obj/$(addsuffix /,$(1))%.o: %.c
+	$$(call say,CC,$(addsuffix /,$(1))$$<)
+	$(Q)$(CC) $$(VARIANT_FLAGS.$(1)) $$(if $$(filter tests/%,$$<),$(TEST_OPT) $(TEST_DEBUG_INFO),$(OPT) $(DEBUG_INFO)) $$(CPPFLAGS_ALL) $$(CFLAGS_ALL) -fPIC $$(PKG_CFLAGS) $$(CFLAGS.$$(patsubst %/,%,$$(dir $$<))) $$(CFLAGS.$$<) -MMD -MP -c -o $$@ $$<
+endef
+$(eval $(call compile_rules,,$(PLAIN_OBJS)))
+$(foreach v,$(VARIANTS),$(eval $(call compile_rules,$(v),$($(v)_OBJS))))
 
 define target_rules
-$(1)_OBJS := $$($(1)_SRCS:%.c=$(BUILD)/obj/%.o)
+$(1)_OBJS := $(call objects_of,$(1))
 $(1)_OURS := $$(addprefix $(BUILD)/lib/,$$($(1)_DEPS))
 $(1)_LIBS := $$(foreach p,$$($(1)_PKGS),$$(PKG_LIBS.$$(p))) $$($(1)_LDLIBS)
 endef

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# libmrmpi.so is the library proper; libmpi.so.12 is the thin shell with the MPICH ABI on top of it.
+# libmrmpi.so is the library proper; libmpi.so.12 and libmpi_abi.so.1 are the thin shells on top, with the binary interfaces
+# of MPICH and of the standard, of the same sources.
 
 LIBRARIES += libmrmpi.so
 LIBMRMPI_ROOMS := $(addprefix libmrmpi/,api/init io rma rma/winlock rma/winmem coll/comm coll coll/schedule coll/node core p2p/derived p2p p2p/fault p2p/rndv p2p/request p2p/progress p2p/choice p2p/match core/pieces net net/bulk net/zcopy net/stripe conn net/view conn/peer conn/cm conn/route conn/reliable channel verbs/link verbs/memory verbs launch conn/fabric base)
@@ -26,13 +27,26 @@ libmrmpi.so_LDFLAGS := -Wl,-Bsymbolic -Wl,-z,nodelete
 libmrmpi.so_MAP := libmrmpi/mrmpi.map
 libmrmpi.so_LDLIBS := -lpthread -lm
 
+# what only one of the two interfaces has
+ONLY_MPICH := abi_mpich.c fault.c fortran.c language.c mpix.c removed.c
+ONLY_STANDARD := abi_standard.c part_large.c
+
 LIBRARIES += libmpi.so.12
-libmpi.so.12_SRCS := $(sort $(wildcard libmrmpi/api/*.c))
+libmpi.so.12_SRCS := $(filter-out $(addprefix libmrmpi/api/,$(ONLY_STANDARD)),$(sort $(wildcard libmrmpi/api/*.c)))
 libmpi.so.12_DEPS := libmrmpi.so
 libmpi.so.12_LINKS := libmpi.so libmpich.so.12 libmpich.so
 CFLAGS.libmrmpi/api := -Ilibmrmpi/include -fvisibility=default -fno-semantic-interposition -fstack-protector -fno-plt
 libmpi.so.12_LDFLAGS := -Wl,-Bsymbolic-functions
 libmpi.so.12_MAP := libmrmpi/api/mpich.map
+
+LIBRARIES += libmpi_abi.so.1
+libmpi_abi.so.1_VARIANT := standard
+VARIANT_FLAGS.standard := -DMRMPI_ABI_STANDARD -Ilibmrmpi/include/standard
+libmpi_abi.so.1_SRCS := $(filter-out $(addprefix libmrmpi/api/,$(ONLY_MPICH)),$(sort $(wildcard libmrmpi/api/*.c)))
+libmpi_abi.so.1_DEPS := libmrmpi.so
+libmpi_abi.so.1_LINKS := libmpi_abi.so
+libmpi_abi.so.1_LDFLAGS := -Wl,-Bsymbolic-functions
+libmpi_abi.so.1_MAP := libmrmpi/api/standard.map
 
 # where mrcc looks for the header
 all: $(BUILD)/libexec/mrmpi/include

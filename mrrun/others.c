@@ -81,7 +81,6 @@ static const struct {
     {"libmpich.so.3", "of an MPICH before 3.1"},
     {"libmpich.so.8", "of an MPICH before 3.1"},
     {"libmpich.so.10", "of an MPICH before 3.1"},
-    {"libmpi_abi.", "of MPI 5.0's binary interface, not of MPICH's"},
 };
 
 const char *others_library(const char *name)
@@ -99,5 +98,13 @@ const char *others_library(const char *name)
 
 bool others_has_our_name(const char *name)
 {
-    return !strcmp(name, "libmpi.so.12") || !strcmp(name, "libmpich.so.12");
+    static const char *const ours[] = {"libmpi.so.12", "libmpich.so.12", "libmpi_abi.so.1"};
+
+    for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++) {
+        size_t len = strlen(ours[i]);
+
+        if (!strncmp(name, ours[i], len) && (!name[len] || name[len] == '.'))
+            return true;
+    }
+    return false;
 }

@@ -42,17 +42,7 @@ static bool is_of_job(pid_t pid, const char *nspace)
     return ours && !pmi;
 }
 
-/* The name of a library of MPICH's interface, with whatever version (libmpi.so.12.2.2). */
-static bool is_mpich_like(const char *base)
-{
-    const char *version = strstr(base, ".so.12");
-    char name[32];
-
-    snprintf(name, sizeof(name), "%.*s", version ? (int)(version + 6 - base) : 0, base);
-    return others_has_our_name(name);
-}
-
-/* Of all files in a process's memory. A preloaded library of our interface comes before ours, which is there, too. */
+/* Of all files in a process's memory. A preloaded library of our interfaces comes before ours, which is there, too. */
 static bool has_strange_library(pid_t pid, const char *lib_dir, struct stranger *out)
 {
     FILE *in = open_proc(pid, "maps");
@@ -68,7 +58,7 @@ static bool has_strange_library(pid_t pid, const char *lib_dir, struct stranger 
         line[strcspn(line, "\n")] = '\0';
         *base++ = '\0';
         const char *whose = others_library(base);
-        bool like_ours = !whose && is_mpich_like(base), is_ours = like_ours && !strcmp(path, lib_dir);
+        bool like_ours = !whose && others_has_our_name(base), is_ours = like_ours && !strcmp(path, lib_dir);
         ours |= is_ours;
         if (strange || is_ours || !(whose || (like_ours && *lib_dir)))
             continue;

@@ -93,6 +93,7 @@ const int abi_thread_levels[ABI_THREAD_LEVELS] = {MPI_THREAD_SINGLE, MPI_THREAD_
                                                   MPI_THREAD_MULTIPLE};
 
 const int abi_version[2] = {-1, -1};
+const char abi_library[] = "libmpi.so.12 (MPICH's interface)";
 const char abi_description[] = "mrmpi " MRMPI_VERSION " (MPI 4.0, MPICH binary interface)";
 
 void abi_init(void)

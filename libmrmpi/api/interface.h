@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The binary interface of the library that the sources are compiled for. abi_mpich.h defines its particulars under
- * general names: the form of handles and statuses, special ranks and addresses, error numbers,
+ * The binary interface of the library that the sources are compiled for. abi_mpich.h or abi_standard.h defines its
+ * particulars under the same names: the form of handles and statuses, special ranks and addresses, error numbers,
  * modes, levels. The rest of api/ uses only these names and those of mpi.h.
  *
- * Handles have a number, an int (abi_number, abi_handle): objects of core/ keep the number.
+ * Handles have a number in both interfaces, an int (abi_number, abi_handle): objects of core/ keep the number.
  */
 #ifndef MRMPI_API_INTERFACE_H
 #define MRMPI_API_INTERFACE_H
@@ -66,10 +66,15 @@ enum abi_thread_level { ABI_SINGLE, ABI_FUNNELED, ABI_SERIALIZED, ABI_MULTIPLE, 
 extern const int abi_thread_levels[ABI_THREAD_LEVELS];
 
 extern const int abi_version[2]; /* of the standard's interface; -1: another one */
+extern const char abi_library[];
 extern const char abi_description[]; /* for MPI_Get_library_version */
 
 void abi_init(void); /* gives the built-in objects their handles; after mr_init */
 
+#ifdef MRMPI_ABI_STANDARD
+#include "libmrmpi/api/abi_standard.h"
+#else
 #include "libmrmpi/api/abi_mpich.h"
+#endif
 
 #endif

@@ -6,7 +6,7 @@ calls another if it wants a function that the other defines (as nm sees it), or 
 Prints each circle, one a line; none: nothing. Sources without an object file that is as new as they are, or no object
 files at all: "build first", and exit 2.
 """
-import collections, os, re, subprocess, sys
+import collections, glob, os, re, subprocess, sys
 
 def calls(objects):
     """{object: objects whose functions it calls}"""
@@ -64,10 +64,13 @@ def circles(graph):
     return found
 
 def unbuilt(directory):
-    """A source of the directory that the build there does not know in its present form, or None."""
+    """A source of the directory that the build there does not know in its present form, or None. A source that only a
+    variant of the build has is none of this one's."""
     folder = source(os.path.join(directory, "x.o"))[:-3]
     for name in sorted(os.listdir(folder) if os.path.isdir(folder) else []):
         path, obj = os.path.join(folder, name), os.path.join(directory, name[:-2] + ".o")
+        if not os.path.exists(obj) and glob.glob(obj.replace("/obj/", "/obj/*/", 1)):
+            continue
         if name.endswith(".c") and (not os.path.exists(obj) or os.path.getmtime(obj) < os.path.getmtime(path)):
             return path
     return None

@@ -36,7 +36,7 @@ if [ "${1:-}" != --all ]; then
   # of a header: the first source that the compiler has noted beside the header
   grep '\.h$' "$tmp/files" | while read -r header; do
     grep -rlF --include='*.d' -- " $header" "$BUILD/obj" | head -n 1
-  done | sed "s|^$BUILD/obj/||; s|d$|c|" | grep -Fxf "$tmp/compiled" >>"$tmp/sources"
+  done | sed "s|^$BUILD/obj/||; s|^standard/||; s|d$|c|" | grep -Fxf "$tmp/compiled" >>"$tmp/sources"
 fi
 sort -u -R "$tmp/sources" -o "$tmp/sources" # each process has its share of the slow ones
 tidy() { # DATABASE JOBS: the sources that are read, in few processes, as each start costs as much as a source

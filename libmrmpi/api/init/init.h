@@ -12,4 +12,10 @@ extern _Atomic enum mr_state mr_state; /* data guarded by the state is written b
 int mr_init(int thread_level);         /* 0 or negative errno, with a detail text */
 void mr_finalize(void);
 
+/*
+ * A shell with a binary interface has been loaded: a process has one only, because functions of the same names take
+ * other arguments there. A second one ends the process.
+ */
+void mr_shell_loaded(const char *library);
+
 #endif
