@@ -32,11 +32,11 @@ files() { # of an installation: all but what stands in directories that are the 
 ok "make install" make_it install DESTDIR="$tmp/root" PREFIX=/srv/mrmpi
 p=$tmp/root/srv/mrmpi
 for f in bin/{mrrun,mrcc,mrc++,simfab,simfab-engine,fabricd,fabricctl} libexec/mrmpi/bin/{mpiexec,mpirun,mpicc,mpicxx,mpic++,mpiCC,mpifort,mpif77,mpif90} \
-  libexec/mrmpi/{fabric-job,lib/libmpi.so,include/mpi.h,fortran/mpif.h} lib/{libmpi.so.12,libmpich.so.12,libmpifort.so.12,libmpichfort.so.12,libmrmpi.so,libsimfab.so,libsimfab-tsc.so,mrmpi_fabric.so,fabric-job} include/mrmpi/mpi.h \
+  libexec/mrmpi/{fabric-job,lib/{libmpi,libmpi_abi}.so,include/{,standard/}mpi.h,fortran/mpif.h} lib/{libmpi.so.12,libmpich.so.12,libmpifort.so.12,libmpichfort.so.12,libmpi_abi.so.1,libmrmpi.so,libsimfab.so,libsimfab-tsc.so,mrmpi_fabric.so,fabric-job} include/mrmpi/mpi.h \
   share/mrmpi/{topologies/two-hosts-two-rails.net,models/sdr-pcix.yaml,policies/simple.yaml,fabricd/fabricd.yaml,policy.schema.json} \
   share/man/{man1/mrrun.1,man5/org.mrmpi.Fabric1.5,man7/libmrmpi.7} share/dbus-1/{system.d/org.mrmpi.Fabric1.conf,system-services/org.mrmpi.Fabric1.service} \
   share/polkit-1/actions/org.mrmpi.fabric1.policy lib/systemd/{system/fabricd.service,system/fabricd.socket,system/fabric-slurm.service,catalog/mrmpi.catalog} \
-  lib/tmpfiles.d/mrmpi.conf lib/pkgconfig/mrmpi.pc share/bash-completion/completions/{mrrun,fabricctl,simfab} share/modulefiles/mrmpi/"$version"; do
+  lib/tmpfiles.d/mrmpi.conf lib/pkgconfig/{mrmpi,mrmpi-abi}.pc share/bash-completion/completions/{mrrun,fabricctl,simfab} share/modulefiles/mrmpi/"$version"; do
   test -e "$p/$f" || echo "$f"
 done >"$tmp/missing"
 is "all is there" "$(cat "$tmp/missing")" ""
@@ -47,6 +47,12 @@ is "nothing is left to fill in" "$(grep -rIlE '@[A-Z]+@' "$p")" ""
 ok "mrcc of the installation compiles" "$p/bin/mrcc" ${san:+"-fsanitize=$san"} -o "$tmp/hello" "$tmp/hello.c"
 "$p/bin/mrrun" -n 3 "$tmp/hello" >"$tmp/out" 2>&1
 like "mrrun of the installation runs it" '^3 ranks, sum 3$' "$tmp/out"
+# shellcheck disable=SC2046 # options
+[ -n "$san" ] || gcc $(PKG_CONFIG_PATH=$p/lib/pkgconfig pkg-config --define-variable=prefix="$p" --define-variable=libdir="$p/lib" --cflags mrmpi-abi) \
+  -o "$tmp/hello-abi" "$tmp/hello.c" -L "$p/lib" -lmpi_abi
+[ -z "$san" ] || "$p/bin/mrcc" -mpi-abi "-fsanitize=$san" -o "$tmp/hello-abi" "$tmp/hello.c"
+"$p/bin/mrrun" -n 3 "$tmp/hello-abi" >"$tmp/out" 2>&1
+like "and a program for the binary interface of MPI 5.0, beside it" '^3 ranks, sum 3$' "$tmp/out"
 (
   PATH=$p/libexec/mrmpi/bin:$PATH
   mpicc ${san:+"-fsanitize=$san"} -o "$tmp/hello2" "$tmp/hello.c" && mpirun -np 2 "$tmp/hello2" : -np 1 "$tmp/hello2"

@@ -52,6 +52,15 @@ is "the result runs" "$(timeout 60 mrrun -n 2 ./ring2)" "token 2 of 2"
 ok "C++" mrc++ $san -Wall -Werror -o hello hello.cc
 is "runs" "$(timeout 60 mrrun -n 2 ./hello | uniq -c | tr -s ' ')" " 2 one of 2"
 
+ok "-mpi-abi: for the binary interface of MPI 5.0" mrcc -mpi-abi $san -Wall -Werror -o ring-abi ring.c
+ok "the program is linked with its library" sh -c "readelf -d ring-abi | grep -q 'NEEDED.*libmpi_abi.so.1'"
+is "and runs" "$(timeout 60 mrrun -n 3 ./ring-abi)" "token 3 of 3"
+is "options for it" "$(mrcc -mpi-abi -compile-info) $(mrcc -mpi-abi -showme:libs)" "$(mrcc -compile-info)/standard mpi_abi"
+ok "C++, too" mrc++ -mpi-abi $san -Wall -Werror -o hello-abi hello.cc
+MRMPI_LANG=fortran mrcc -mpi-abi -show x.f90 >out 2>err
+is "not Fortran: 1" $? 1
+like "with a reason" '^mrcc: -mpi-abi is for C and C\+\+' err
+
 include=$(mrcc -compile-info)
 ok "-compile-info names mpi.h's directory" test -e "${include#-I}/mpi.h"
 is "-show prints the command" "$(mrcc -show -c x.c)" "cc $include -c x.c"
