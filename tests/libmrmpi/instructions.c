@@ -131,7 +131,8 @@ static void add_range(uintptr_t from, size_t size)
 
 static int add_library(struct dl_phdr_info *info, size_t size, void *unused)
 {
-    if (!strstr(info->dlpi_name, "/libmrmpi.so") && !strstr(info->dlpi_name, "/libmpi.so"))
+    if (!strstr(info->dlpi_name, "/libmrmpi.so") && !strstr(info->dlpi_name, "/libmpi.so") &&
+        !strstr(info->dlpi_name, "/libmpi_abi.so"))
         return 0;
     for (int i = 0; i < info->dlpi_phnum; i++)
         if (info->dlpi_phdr[i].p_type == PT_LOAD && info->dlpi_phdr[i].p_flags & PF_X)

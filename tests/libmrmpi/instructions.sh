@@ -13,17 +13,19 @@ fi
 export tmp MRMPI_LOG_LEVEL=0 MRMPI_OVERSUBSCRIBED=0 COUNT_FUNCTION=mr_shm_peek # as if each rank had a core
 
 rails=
+interface= # or standard/
 count() { # FILE CALLS PROGRAM ARGS...: into $tmp/FILE; between hosts over $rails if there are any, else inside this one
   local i devices=mlx5_0
   for ((i = 1; i < ${rails:-0}; i++)); do devices+=+mlx5_$i; done
-  COUNT_FILE=$tmp/$1 COUNT_CALLS=$2 timeout 100 mrrun -n 2 ${rails:+--hosts "h1=$devices,h2=$devices"} \
-    "$BUILD/tests/libmrmpi/counted_$3" "${@:4}"
+  COUNT_FILE=$tmp/$interface$1 COUNT_CALLS=$2 timeout 100 mrrun -n 2 ${rails:+--hosts "h1=$devices,h2=$devices"} \
+    "$BUILD/tests/libmrmpi/${interface}counted_$3" "${@:4}"
 }
 between_hosts() {
   rails=1 count trip "MPI_Send MPI_Recv" pair latency:8:81 || return
   for rails in 1 2 4; do count isend$rails MPI_Isend pair rate:8:27 || return; done
   rails=1 count put MPI_Put rma apart:8:3
 }
+export interface
 export -f count between_hosts
 mean() { # FILE FROM TO [EACH]: of these calls, EACH of them together; nothing if there are fewer
   awk -v from="$2" -v to="$3" -v each="${4:-1}" 'NR >= from && NR <= to {n += $2}
@@ -33,6 +35,11 @@ at_most() { # TEXT MOST FILE FROM TO [EACH]
   local n
   n=$(mean "${@:3}")
   ok "$1: $n instructions, at most $2" test "${n:-none}" -le "$2"
+}
+as_many() { # TEXT FILE FROM TO [EACH]: with the standard's binary interface, at most 2 % more
+  local n mpich
+  n=$(mean "standard/$2" "${@:3}") mpich=$(mean "${@:2}")
+  ok "$1: $n instructions and $mpich" test "$((100 * ${n:-9999}))" -le "$((102 * mpich))"
 }
 entered() { awk -v call="$2" '$1 == call {n += $3} END {print n + 0}' "$tmp/$1"; } # FILE CALL
 
@@ -59,4 +66,20 @@ at_most "MPI_Put" 200 put 129 384
 # a ring in memory is between ranks of one host
 ok "MPI_Recv looks for the message in its sender's ring" test "$(entered recv MPI_Recv)" -ge 64
 is "but not where the sender is on another host" "$(entered trip MPI_Recv)" 0
+
+# The same calls with the standard's binary interface
+interface=standard/
+mkdir "$tmp/standard"
+ok "inside a host with libmpi_abi.so.1: calls that send" count isend "MPI_Isend MPI_Wait" calls isend 8 104 "$tmp/turns.isend2"
+ok "that receive" count irecv "MPI_Irecv MPI_Wait" calls irecv 8 104 "$tmp/turns.irecv2"
+ok "and do both" count recv MPI_Recv calls recv 8 104 "$tmp/turns.recv2"
+ok "between hosts" timeout 250 simfab run --topology "$tmp/net" --model hdr -- bash -c between_hosts
+as_many "MPI_Isend and MPI_Wait" isend 65 192 2
+as_many "MPI_Irecv and MPI_Wait" irecv 65 192 2
+as_many "MPI_Recv" recv 33 96
+as_many "a round trip" trip 37 164 2
+as_many "MPI_Isend over one rail" isend1 65 192
+as_many "over two" isend2 65 192
+as_many "over four" isend4 65 192
+as_many "MPI_Put" put 129 384
 done_testing

@@ -163,6 +163,10 @@ TESTPROGS += tests/libmrmpi/counted_$(1)
 tests/libmrmpi/counted_$(1)_SRCS := bench/$(1).c tests/libmrmpi/instructions.c
 tests/libmrmpi/counted_$(1)_DEPS := libmpi.so.12
 CFLAGS.bench/$(1).c := -Ilibmrmpi/include
+TESTPROGS += tests/libmrmpi/standard/counted_$(1)
+tests/libmrmpi/standard/counted_$(1)_VARIANT := standard
+tests/libmrmpi/standard/counted_$(1)_SRCS := bench/$(1).c tests/libmrmpi/instructions.c
+tests/libmrmpi/standard/counted_$(1)_DEPS := libmpi_abi.so.1
 endef
 $(foreach p,pair rma calls,$(eval $(call counted_program,$(p))))
 CFLAGS.tests/libmrmpi/instructions.c := -Ilibmrmpi/include

@@ -98,7 +98,7 @@ static void attaching(enum level l, int large)
     CHECK(!takes(at.comm, 1));
     EQ(attach(l, space, sizeof(space), large), MPI_SUCCESS);
     CHECK(takes(at.comm, 10));
-    CHECK(!takes(at.comm, 200));
+    CHECK(!takes(at.comm, sizeof(space)));
     EQ(class_of(attach(l, space, sizeof(space), large)), MPI_ERR_BUFFER);
     EQ(class_of(attach(l, MPI_BUFFER_AUTOMATIC, 0, large)), MPI_ERR_BUFFER);
     EQ(flush(l), MPI_SUCCESS);

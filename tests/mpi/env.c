@@ -58,7 +58,9 @@ int main(int argc, char **argv)
     CHECK(!flag);
     MPI_Get_version(&v, &sv);
     EQ(v, MPI_VERSION);
+#ifdef MPICH_NAME
     EQ(v, 4); /* the value expected by programs compiled with MPICH's header */
+#endif
     MPI_Get_library_version(version, &len);
     EQ(strlen(version), len);
     CHECK(strstr(version, "mrmpi"));

@@ -5,7 +5,7 @@
 #   net2  the same over two rails
 #   hydra as shm, started by mpiexec.hydra
 #   rxe1  inside the soft-RoCE laboratory (tests/rxe/lab), over one rail; rxe2 over two. With 2 and 4 ranks
-# PATTERN (an extended regular expression) picks programs by name, MPI_TEST_NOT (another one) leaves some out. With OTHER_RANKS=yes they run with those numbers of 1, 2, 3,
+# PATTERN (an extended regular expression) picks programs by name, MPI_TEST_NOT (another one) leaves some out. MPI_TEST_DIR has the programs, $BUILD/tests/mpi if it is not set. With OTHER_RANKS=yes they run with those numbers of 1, 2, 3,
 # 4, 7 and 16 ranks that the list does not have for them, and with those that it has in parentheses. With MPI_TEST_RANKS (a
 # list) they run with those of it that the list has for them, or, if it has none of these, with all; "most" among them is the
 # last number that the list has. MPI_TEST_MORE_RANKS is that list for programs whose names match MPI_TEST_MORE.
@@ -43,7 +43,7 @@ run() { # name ranks args...
   rxe && place=(--ppn $(((n + 1) / 2)) --hosts "a=$(devices a),b=$(devices b)")
   local launcher=(mrrun)
   hydra && launcher=(env "LD_LIBRARY_PATH=$BUILD/lib" mpiexec.hydra -launcher fork)
-  timeout -k 5 "$limit" "${launcher[@]}" -n "$n" "${place[@]}" "$BUILD/tests/mpi/$name" "$@" >"$tmp/out" 2>&1 </dev/null
+  timeout -k 5 "$limit" "${launcher[@]}" -n "$n" "${place[@]}" "${MPI_TEST_DIR:-$BUILD/tests/mpi}/$name" "$@" >"$tmp/out" 2>&1 </dev/null
   local rc=$?
   cat "$tmp/out"
   [ $rc -eq 0 ] && [ ! -s "$tmp/out" ]

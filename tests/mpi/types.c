@@ -226,6 +226,7 @@ static void names(void)
     MPI_Type_free(&u);
     MPI_Type_match_size(MPI_TYPECLASS_REAL, 8, &t);
     EQ(t, MPI_REAL8);
+#ifdef MPICH_NAME /* its fields of a status */
     MPI_Fint f[5] = {12, 0, 3, 4, 5};
     MPI_Status st;
     MPI_Status_f2c(f, &st);
@@ -234,6 +235,7 @@ static void names(void)
     st.MPI_TAG = 9;
     MPI_Status_c2f(&st, f);
     EQ(f[3], 9);
+#endif
 }
 
 int main(int argc, char **argv)

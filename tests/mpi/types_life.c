@@ -115,10 +115,15 @@ static void references(void)
 /* Bounds: markers, resized inside out, empty blocks, negative displacements. */
 static void bounds(void)
 {
-    MPI_Datatype t, u, types[3] = {MPI_LB, MPI_INT, MPI_UB};
-    int ones[3] = {1, 1, 1}, lens[2] = {0, 2};
-    MPI_Aint at[3] = {-3, 0, 6}, lb, extent, far[2] = {-1000, 40};
-    MPI_Type_create_struct(3, ones, at, types, &t);
+    MPI_Datatype t, u;
+    int lens[2] = {0, 2};
+    MPI_Aint lb, extent, far[2] = {-1000, 40};
+#ifdef MPI_LB
+    MPI_Aint at[3] = {-3, 0, 6};
+    MPI_Type_create_struct(3, (int[]){1, 1, 1}, at, (MPI_Datatype[]){MPI_LB, MPI_INT, MPI_UB}, &t);
+#else
+    MPI_Type_create_resized(MPI_INT, -3, 9, &t);
+#endif
     MPI_Type_get_extent(t, &lb, &extent);
     CHECK(lb == -3 && extent == 9);
     MPI_Type_contiguous(2, t, &u); /* at 0 and 9 */
