@@ -136,7 +136,8 @@ static int copies;
 static int counted_copy(MPI_Comm comm, int keyval, void *extra, void *in, void *out, int *flag)
 {
     copies++;
-    return MPI_COMM_DUP_FN == (MPI_Comm_copy_attr_function *)1 ? (*flag = 0) : 1;
+    *flag = 0;
+    return MPI_SUCCESS;
 }
 
 static void attributes(void)
