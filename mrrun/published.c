@@ -56,3 +56,17 @@ const pmix_pdata_t *published_find(const char *key)
     pmix_pdata_t **at = tfind(&wanted, &root, compare_keys);
     return at ? *at : NULL;
 }
+
+pmix_status_t published_remove(const char *key)
+{
+    pmix_pdata_t wanted, *d, **at;
+
+    PMIX_LOAD_KEY(wanted.key, key);
+    at = tfind(&wanted, &root, compare_keys);
+    if (!at)
+        return PMIX_ERR_NOT_FOUND;
+    d = *at;
+    tdelete(d, &root, compare_keys);
+    free_data(d);
+    return PMIX_SUCCESS;
+}

@@ -14,6 +14,8 @@
 
 /* The value is copied. PMIX_ERR_DUPLICATE_KEY: it is published already, PMIX_ERR_NOMEM. */
 pmix_status_t published_add(const pmix_proc_t *by, const char *key, const pmix_value_t *value);
+/* PMIX_ERR_NOT_FOUND: it is not published. */
+pmix_status_t published_remove(const char *key);
 /* NULL: not published yet. */
 const pmix_pdata_t *published_find(const char *key);
 

@@ -176,6 +176,17 @@ static pmix_status_t on_lookup(const pmix_proc_t *proc, char **keys, const pmix_
     return PMIX_SUCCESS;
 }
 
+static pmix_status_t on_unpublish(const pmix_proc_t *proc, char **keys, const pmix_info_t info[], size_t ninfo,
+                                  pmix_op_cbfunc_t done, void *cbdata)
+{
+    pmix_status_t rc = PMIX_SUCCESS;
+
+    for (; keys && *keys && rc == PMIX_SUCCESS; keys++)
+        rc = published_remove(*keys);
+    done(rc, cbdata);
+    return PMIX_SUCCESS;
+}
+
 /* Asked only for a rank that is not a client here, and there is none. */
 static pmix_status_t on_direct_modex(const pmix_proc_t *proc, const pmix_info_t info[], size_t ninfo,
                                      pmix_modex_cbfunc_t done, void *cbdata)
@@ -191,6 +202,7 @@ static pmix_server_module_t callbacks = {
     .direct_modex = on_direct_modex,
     .publish = on_publish,
     .lookup = on_lookup,
+    .unpublish = on_unpublish,
 };
 
 /* ---- waiting for an operation of libpmix ---- */

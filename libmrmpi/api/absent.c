@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Features missing in this version: dynamic processes. The functions exist, so that programs with calls to them link
- * and run; each gives MPI_ERR_UNSUPPORTED_OPERATION to the error handler of its communicator, or of the world, and
- * leaves null handles and zeros in its results.
+ * Features missing in this version: processes started by a program. The functions exist, so that programs with calls to
+ * them link and run; each gives MPI_ERR_UNSUPPORTED_OPERATION to the error handler of its communicator, and leaves null
+ * handles in its results.
  */
 #include "libmrmpi/api/api.h"
 
@@ -11,20 +11,12 @@
 #define NONE(out, value)                                                                                               \
     if (out)                                                                                                           \
         *(out) = (value);
-#define NO_TEXT(out) NONE(out, '\0')
 
 static enum mr_err absent(void)
 {
     return mr_fail(MR_ERR_UNSUPPORTED_OPERATION, "mrmpi %s does not support this function", MRMPI_VERSION);
 }
 
-#define BODY_WORLD(...)                                                                                                \
-    {                                                                                                                  \
-        API_ENTER();                                                                                                   \
-        __VA_ARGS__                                                                                                    \
-        CHECK(absent());                                                                                               \
-        API_LEAVE(NULL);                                                                                               \
-    }
 #define BODY_COMM(...)                                                                                                 \
     {                                                                                                                  \
         struct mr_comm *c = NULL;                                                                                      \
@@ -34,17 +26,10 @@ static enum mr_err absent(void)
         err = absent();                                                                                                \
         API_LEAVE(c);                                                                                                  \
     }
-#define ABSENT_WORLD(name, args, ...) MPI_FN(int, name, args) BODY_WORLD(__VA_ARGS__)
-#define ABSENT_COMM(name, args, ...)  MPI_FN(int, name, args) BODY_COMM(__VA_ARGS__)
+#define ABSENT_COMM(name, args, ...) MPI_FN(int, name, args) BODY_COMM(__VA_ARGS__)
 
 /* ---- Dynamic processes (chapter 11) ---- */
 
-ABSENT_WORLD(Close_port, (const char *port_name))
-ABSENT_COMM(Comm_accept, (const char *port_name, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *newcomm),
-            NONE(newcomm, MPI_COMM_NULL))
-ABSENT_COMM(Comm_connect, (const char *port_name, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *newcomm),
-            NONE(newcomm, MPI_COMM_NULL))
-ABSENT_WORLD(Comm_join, (int fd, MPI_Comm *intercomm), NONE(intercomm, MPI_COMM_NULL))
 ABSENT_COMM(Comm_spawn,
             (const char *command, char *argv[], int maxprocs, MPI_Info info, int root, MPI_Comm comm,
              MPI_Comm *intercomm, int array_of_errcodes[]),
@@ -53,7 +38,3 @@ ABSENT_COMM(Comm_spawn_multiple,
             (int count, char *array_of_commands[], char **array_of_argv[], const int array_of_maxprocs[],
              const MPI_Info array_of_info[], int root, MPI_Comm comm, MPI_Comm *intercomm, int array_of_errcodes[]),
             NONE(intercomm, MPI_COMM_NULL))
-ABSENT_WORLD(Lookup_name, (const char *service_name, MPI_Info info, char *port_name), NO_TEXT(port_name))
-ABSENT_WORLD(Open_port, (MPI_Info info, char *port_name), NO_TEXT(port_name))
-ABSENT_WORLD(Publish_name, (const char *service_name, MPI_Info info, const char *port_name))
-ABSENT_WORLD(Unpublish_name, (const char *service_name, MPI_Info info, const char *port_name))

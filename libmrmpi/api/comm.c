@@ -292,6 +292,8 @@ MPI_FN(int, Comm_disconnect, (MPI_Comm * comm))
     }
     c = NULL;
     err = free_comm(comm, &c);
+    if (!err)
+        mr_guests_leave();
     API_LEAVE(c);
 }
 

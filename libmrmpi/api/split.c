@@ -44,11 +44,22 @@ static enum mr_err by_hardware(struct mr_comm *c, MPI_Info info, int key, struct
     return err;
 }
 
+/* Jobs number their processes alike: in a communicator of several jobs the first rank in the set stands for the set. */
+static int color_of_pset(const struct mr_comm *c, const struct mr_group *g)
+{
+    int first = 0;
+    if (!mr_comm_is_mixed(c))
+        return g->world[0];
+    while (mr_group_find(g, c->group->world[first]) == MR_UNDEFINED)
+        first++;
+    return 2 * first + (mr_comm_is_inter(c) && mr_guest_compare(c->group->world[0], mr_comm_peers(c)->world[0]) > 0);
+}
+
 /* Processes in the process set of the hint. */
 static enum mr_err by_pset(struct mr_comm *c, const char *name, int key, struct mr_comm **out)
 {
     struct mr_group *g = api_pset(name);
-    return mr_comm_split(c, g ? g->world[0] : MR_UNDEFINED, key, MR_SUCCESS, out);
+    return mr_comm_split(c, g ? color_of_pset(c, g) : MR_UNDEFINED, key, MR_SUCCESS, out);
 }
 
 static enum mr_err by_resource(struct mr_comm *c, MPI_Info info, int key, struct mr_comm **out)

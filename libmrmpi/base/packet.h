@@ -27,9 +27,11 @@ struct mr_hdr {
 };
 _Static_assert(sizeof(struct mr_hdr) == 48, "on the wire");
 /* Its bytes between hosts, where empty parts are left out (base/wire.h): */
-#define MR_WIRE_MIN        offsetof(struct mr_hdr, len)
-#define MR_WIRE_PART       (MR_WIRE_MIN + 16) /* of a part of a message: how long that is, and where the part begins */
-#define MR_WIRE_MAX        sizeof(struct mr_hdr)
+#define MR_WIRE_MIN  offsetof(struct mr_hdr, len)
+#define MR_WIRE_PART (MR_WIRE_MIN + 16) /* of a part of a message: how long that is, and where the part begins */
+#define MR_WIRE_MAX  sizeof(struct mr_hdr)
+/* In hdr.rank, to a process of another job: the receiver's number of the sender takes its place. */
+#define MR_RANK_OF_SOURCE  (-9)
 #define MR_VC_KIND_EAGER   1 /* the only kind of p2p/ known here: a message, or a part, sent eagerly */
 #define MR_VC_KIND_CHANNEL 0xe0
 #define MR_VC_FLAG_BULK    0x80 /* in flags: a piece of an offered message of ctx bytes, to travel like that message */

@@ -2,11 +2,11 @@
 /*
  * Virtual channels, and the channels that carry their packets.
  *
- * A virtual channel (struct mr_vc) leads to one rank of the job. vc.c delivers its packets exactly once and in the
- * order of mr_vc_send, whatever rails they took. A channel moves packets to some of the ranks: the process itself
- * (self.c), shared memory (shm.c), the network (net/). Each channel fills in a struct mr_channel_ops, the functions
- * that several channels have. Functions of one channel are called by name: those of
- * shared memory at the end of this file, those of the network in net/net.h.
+ * A virtual channel (struct mr_vc) leads to one rank of the job, or to a guest, a process of another job. vc.c delivers
+ * its packets exactly once and in the order of mr_vc_send, whatever rails they took. A channel moves packets to some of
+ * the ranks: the process itself (self.c), shared memory (shm.c), the network (net/), sockets (stream.c). Each channel
+ * fills in a struct mr_channel_ops, the functions that several channels have. Functions of one channel are called by
+ * name: those of shared memory at the end of this file, those of the network in net/net.h.
  *
  * A channel calls mr_vc_arrived() for each packet, in any order. The subsystem above fills in struct mr_vc_upcalls;
  * only mr_vc_poll() calls these, never a send. All functions are called with the library's lock held, and none blocks.
@@ -24,6 +24,7 @@
 #include "libmrmpi/channel/reorder.h"
 #include "libmrmpi/channel/shm_claim.h"
 
+struct mr_card;
 struct mr_launch;
 struct mr_channel_ops;
 
@@ -38,7 +39,7 @@ struct mr_vc {
     uint32_t part;     /* of a message in several packets; 0: eager_max. Less at the peer's pace (conn/route/pace.h) */
     uint8_t note;      /* goes with every packet to the peer. Set by the subsystem above */
     bool zsends;       /* packets may be sent from the program's memory (mr_net_zsend). Set by the channel */
-    int rank;          /* of the peer, in the world; negative: there was no memory for it */
+    int rank;          /* of the peer, in the world, or its number (launch.h); negative: there was no memory for it */
     int error;         /* nonzero: the peer is lost */
     uint32_t next_seq; /* of the next packet to send, */
     uint32_t self;     /* and our rank in the world: as in its header */
@@ -85,7 +86,9 @@ struct mr_channel_ops {
     void *const *pending; /* while this points to NULL poll has nothing to do; NULL: it may always have */
     bool (*drained)(void);
     unsigned (*waiting)(struct mr_vc *vc); /* packets to that peer waiting for room; NULL: never any */
+    bool guests;                           /* for processes of other jobs, and for no others */
     bool (*reaches)(int world_rank);       /* true if this channel is the one for that peer (self, same node, any) */
+    void (*made)(struct mr_vc *vc);        /* NULL: nothing to do */
     void (*sizes)(struct mr_vc *vc);       /* sets eager_max, eager_most, packet_max; none, if not known yet */
     unsigned (*caps)(int world_rank, size_t len); /* enum mr_vc_caps, for a message of that length */
     int (*send)(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len); /* as mr_vc_send */
@@ -110,11 +113,13 @@ struct mr_channel_ops {
 
 extern const struct mr_channel_ops mr_channel_self; /* self.c */
 extern const struct mr_channel_ops mr_channel_shm;  /* shm.c */
+extern const struct mr_channel_ops mr_channel_stream;
 
 /* ---- called by channels ------------------------------------------------------------------------------------------ */
 
 /* A packet of world rank hdr->src is here, in any order; headers that make no sense are dropped. From polls only. */
 void mr_vc_arrived(const struct mr_hdr *hdr, const void *payload, size_t len);
+void mr_vc_arrived_from(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len); /* of a guest */
 void mr_vc_failed(int world_rank, int error); /* passed up once for a peer. From polls only */
 /* A packet of the channel's own kinds, numbered as all others: as mr_vc_send. */
 int mr_vc_send_control(struct mr_vc *vc, struct mr_hdr *hdr, const void *payload, size_t len);
@@ -150,7 +155,7 @@ bool mr_vc_drained(void);
 /* From here on nothing is said upwards: the subsystem above has gone. mr_vc_poll() still serves peers. */
 void mr_vc_quiet(void);
 
-extern MR_OWN struct mr_vc **mr_vcs;      /* by world rank; NULL: not made yet. For mr_vc_get_peer only */
+extern MR_OWN struct mr_vc **mr_vcs;      /* by number; NULL: not made yet. For mr_vc_get_peer only */
 struct mr_vc *mr_vc_make(int world_rank); /* if not made yet; never NULL */
 /*
  * One more world rank, behind all of them: a peer that has always been lost. Every send there fails, with -EIDRM,
@@ -170,6 +175,20 @@ static inline struct mr_vc *mr_vc_get_peer(int world_rank) /* made on demand, ne
 
     return likely(vc != NULL) ? vc : mr_vc_make(world_rank);
 }
+
+/* ---- guests ------------------------------------------------------------------------------------------------------ */
+
+/* Opens a channel with `guests`, unless open. 0 or a negative errno. */
+int mr_vc_open_guests(const struct mr_channel_ops *ops);
+/* As mr_guest_number(); a virtual channel can then be made for that number. */
+int mr_vc_meet(const struct mr_card *card);
+/* Packets of some peers ring no bell: waiters take short naps, and do not sleep. */
+extern MR_OWN bool mr_vc_unrung;
+
+/* Opens our socket, if it is not open; *card: as others reach this process. 0 or a negative errno, already logged. */
+int mr_stream_open(struct mr_card *card);
+/* Ends the connection to a guest, behind all packets. */
+void mr_stream_leave(struct mr_vc *vc);
 
 /* ---- sizes ------------------------------------------------------------------------------------------------------- */
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The virtual channels of this process, by world rank, made at their first use. A packet gets its sequence number here
- * on the way down (mr_vc_send), and order and uniqueness on the way up. A channel is opened only if the job has a peer
- * for it: a job on one node opens no device.
+ * The virtual channels of this process, by number (launch.h), made at their first use. A packet gets its sequence
+ * number here on the way down (mr_vc_send), and order and uniqueness on the way up. A channel is opened only if the job
+ * has a peer for it: a job on one node opens no device.
  */
 #include "libmrmpi/channel/channel.h"
 
@@ -27,9 +27,10 @@ static struct {
     size_t vc_size;
     struct mr_vc *nowhere;                      /* mr_vc_nowhere */
     struct mr_vc *none;                         /* used if there is no memory for one: every send on it fails */
-    const struct mr_channel_ops *far, *open[3]; /* open: cheapest first */
+    const struct mr_channel_ops *far, *open[4]; /* open: cheapest first */
     unsigned num_open, num_pollers;
-    struct poller poller[2]; /* at all but the network */
+    struct poller poller[3]; /* at all but the network */
+    int end;                 /* of the numbers in mr_vcs */
     int (*poll_net)(void);   /* NULL: not open */
     unsigned busy_rounds;
 } all;
@@ -38,7 +39,14 @@ struct mr_vc_upcalls mr_vc_up;
 
 /* ---- peers ------------------------------------------------------------------------------------------------------- */
 
-struct mr_vc **mr_vcs; /* [launch->size], and one that leads nowhere */
+struct mr_vc **mr_vcs; /* [launch->size], one that leads nowhere, and guests */
+bool mr_vc_unrung;
+
+/* Channels for guests know no other numbers, and the others none of guests. */
+static bool carries_for(const struct mr_channel_ops *ops, int number)
+{
+    return ops->guests == (number > all.launch->size) && ops->reaches(number);
+}
 
 struct mr_vc *mr_vc_make(int world_rank)
 {
@@ -54,12 +62,30 @@ struct mr_vc *mr_vc_make(int world_rank)
     vc->rank = world_rank;
     vc->self = (uint32_t)all.launch->rank;
     for (unsigned i = 0; i < all.num_open && !vc->ops; i++)
-        if (all.open[i]->reaches(world_rank))
+        if (carries_for(all.open[i], world_rank))
             vc->ops = all.open[i];
     if (!vc->ops)
         vc->error = -EHOSTUNREACH;
     mr_vcs[world_rank] = vc;
+    if (vc->ops && vc->ops->made)
+        vc->ops->made(vc);
     return vc;
+}
+
+int mr_vc_meet(const struct mr_card *card)
+{
+    int number = mr_guest_number(card), end = mr_guest_end();
+    struct mr_vc **more;
+
+    if (number < all.end)
+        return number;
+    more = realloc(mr_vcs, (size_t)end * sizeof *mr_vcs);
+    if (!more)
+        return -ENOMEM;
+    memset(more + all.end, 0, (size_t)(end - all.end) * sizeof *more);
+    mr_vcs = more;
+    all.end = end;
+    return number;
 }
 
 size_t mr_vc_learn_sizes(struct mr_vc *vc)
@@ -154,19 +180,11 @@ static void arrived_out_of_turn(struct mr_vc *vc, enum mr_reorder_case order, co
     }
 }
 
-void mr_vc_arrived(const struct mr_hdr *hdr, const void *payload, size_t len)
+static inline __attribute__((always_inline)) void take_packet(struct mr_vc *vc, const struct mr_hdr *hdr,
+                                                              const void *payload, size_t len)
 {
-    struct mr_vc *vc;
-    enum mr_reorder_case order;
+    enum mr_reorder_case order = mr_reorder_classify(&vc->in, hdr->seq);
 
-    if (unlikely(hdr->src >= (uint32_t)all.launch->size)) {
-        mr_log(MR_LOG_WARN, "dropped a packet from rank %u: the job has only %d", hdr->src, all.launch->size);
-        return;
-    }
-    vc = mr_vc_get_peer((int)hdr->src);
-    if (unlikely(vc->rank < 0))
-        return; /* no memory for it, already logged */
-    order = mr_reorder_classify(&vc->in, hdr->seq);
     if (unlikely(order != MR_ORDER_NEXT)) {
         arrived_out_of_turn(vc, order, hdr, payload, len);
         return;
@@ -175,6 +193,25 @@ void mr_vc_arrived(const struct mr_hdr *hdr, const void *payload, size_t len)
     deliver_packet(vc, hdr, payload, len);
     if (unlikely(vc->in.head != NULL))
         deliver_held(vc);
+}
+
+void mr_vc_arrived_from(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len)
+{
+    take_packet(vc, hdr, payload, len);
+}
+
+void mr_vc_arrived(const struct mr_hdr *hdr, const void *payload, size_t len)
+{
+    struct mr_vc *vc;
+
+    if (unlikely(hdr->src >= (uint32_t)all.launch->size)) {
+        mr_log(MR_LOG_WARN, "dropped a packet from rank %u: the job has only %d", hdr->src, all.launch->size);
+        return;
+    }
+    vc = mr_vc_get_peer((int)hdr->src);
+    if (unlikely(vc->rank < 0))
+        return; /* no memory for it, already logged */
+    take_packet(vc, hdr, payload, len);
 }
 
 uint32_t mr_vc_received(const struct mr_vc *vc)
@@ -201,12 +238,23 @@ static int open_channel(const struct mr_channel_ops *ops)
     return 0;
 }
 
+int mr_vc_open_guests(const struct mr_channel_ops *ops)
+{
+    for (unsigned i = 0; i < all.num_open; i++)
+        if (all.open[i] == ops)
+            return 0;
+    mr_vc_unrung = true;
+    return open_channel(ops);
+}
+
 int mr_vc_init(const struct mr_launch *launch, const struct mr_vc_upcalls *up, const struct mr_channel_ops *far)
 {
     int err;
 
     memset(&all, 0, sizeof all);
     all.launch = launch;
+    all.end = launch->size + 1;
+    mr_vc_unrung = launch->num_nodes > 1;
     all.far = far;
     all.vc_size = up->vc_size > sizeof(struct mr_vc) ? up->vc_size : sizeof(struct mr_vc);
     mr_vc_up = *up;
@@ -236,8 +284,8 @@ void mr_vc_finalize(void)
     while (all.num_open)
         if (all.open[--all.num_open]->finalize)
             all.open[all.num_open]->finalize();
-    for (int r = 0; mr_vcs && r < all.launch->size; r++) {
-        if (!mr_vcs[r])
+    for (int r = 0; mr_vcs && r < all.end; r++) {
+        if (!mr_vcs[r] || mr_vcs[r] == all.nowhere)
             continue;
         mr_reorder_clear(&mr_vcs[r]->in);
         free(mr_vcs[r]);

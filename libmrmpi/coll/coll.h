@@ -149,6 +149,15 @@ enum mr_err mr_comm_idup(struct mr_comm *c, enum mr_err wrong, struct mr_comm **
  */
 enum mr_err mr_comm_shrink(struct mr_comm *c, struct mr_comm **out);
 enum mr_err mr_comm_ishrink(struct mr_comm *c, struct mr_comm **out, struct mr_request **req);
+/*
+ * Intercommunicators of two jobs (comm/connect.c): the group of c, by its root, with a group of another job, at a port
+ * or over a socket. Names of ports have less than 256 characters.
+ */
+enum mr_err mr_port_open(char *name, size_t cap);
+enum mr_err mr_port_close(const char *name);
+enum mr_err mr_comm_accept(struct mr_comm *c, const char *port, int root, enum mr_err wrong, struct mr_comm **out);
+enum mr_err mr_comm_connect(struct mr_comm *c, const char *port, int root, enum mr_err wrong, struct mr_comm **out);
+enum mr_err mr_comm_join(int fd, struct mr_comm **out);
 /* *out NULL: color is MR_UNDEFINED */
 enum mr_err mr_comm_split(struct mr_comm *c, int color, int key, enum mr_err wrong, struct mr_comm **out);
 enum mr_err mr_comm_split_node(struct mr_comm *c, bool in, int key, struct mr_comm **out); /* by shared memory */

@@ -315,7 +315,7 @@ const struct mr_place *mr_comm_place(struct mr_comm *c)
         return c->place;
     int *node_of = malloc((size_t)c->size * sizeof(int));
     for (int i = 0; node_of && i < c->size; i++)
-        node_of[i] = mr_launch_info()->node_of[c->group->world[i]];
+        node_of[i] = mr_comm_node_of(c, i);
     c->place = node_of ? mr_place_of(node_of, c->size, c->rank) : NULL;
     free(node_of);
     if (!c->place) /* a rank with another algorithm than the others would make all of them wait for ever */

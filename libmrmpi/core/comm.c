@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Communicators: the object. Making one out of another is the business of coll/comm/. */
+#include "libmrmpi/base/packet.h"
 #include "libmrmpi/core/context.h"
 #include "libmrmpi/core/core.h"
 #include "libmrmpi/launch/launch.h"
@@ -155,10 +156,49 @@ enum mr_compare mr_comm_compare(const struct mr_comm *a, const struct mr_comm *b
 bool mr_comm_on_one_node(const struct mr_comm *c)
 {
     const int *node_of = mr_launch_info()->node_of;
+    if (c->group->mixed)
+        return false;
     for (int i = 1; i < c->size; i++)
         if (node_of[c->group->world[i]] != node_of[c->group->world[0]])
             return false;
     return true;
+}
+
+int mr_comm_node_of(const struct mr_comm *c, int rank)
+{
+    return c->group->mixed ? rank : mr_launch_info()->node_of[mr_comm_world_rank(c, rank)];
+}
+
+/* ---- messages by number ---- */
+
+static struct mr_comm *numbered; /* its peers: all numbers so far */
+
+struct mr_comm *mr_comm_for(int number)
+{
+    struct mr_group *g;
+    int *all, end = mr_guest_end();
+
+    if (number < mr_comm_world->size)
+        return mr_comm_world;
+    if (numbered && number < numbered->num_peers)
+        return numbered;
+    all = malloc((size_t)end * sizeof(*all));
+    for (int i = 0; all && i < end; i++)
+        all[i] = i;
+    g = all ? mr_group_new(end, all) : NULL;
+    free(all);
+    if (!g)
+        return NULL;
+    if (!numbered) {
+        if (mr_comm_make(MR_CONTEXT_NONE, g, NULL, &numbered))
+            return NULL;
+        numbered->rank = MR_RANK_OF_SOURCE;
+        return numbered;
+    }
+    mr_group_put(numbered->group);
+    numbered->group = numbered->peers = g;
+    numbered->size = numbered->num_peers = g->size;
+    return numbered;
 }
 
 /* ---- the two that are always there ---- */
@@ -186,6 +226,9 @@ int mr_comm_init(const struct mr_launch *launch)
 
 void mr_comm_finalize(void)
 {
+    if (numbered)
+        mr_comm_put(numbered);
+    numbered = NULL;
     if (mr_comm_self)
         mr_comm_put(mr_comm_self);
     if (mr_comm_world)

@@ -104,7 +104,9 @@ enum mr_err {
     MR_ERR_PROC_FAILED,
     MR_ERR_PROC_FAILED_PENDING,
     MR_ERR_REVOKED,
-    MR_ERR_LAST = MR_ERR_REVOKED
+    MR_ERR_PORT,
+    MR_ERR_SERVICE,
+    MR_ERR_LAST = MR_ERR_SERVICE
 };
 
 /* Text for the error that this thread is about to return: function, argument, value, host, rail. Bounded, never fails.
@@ -151,7 +153,8 @@ struct mr_group {
     int handle;
     int size;
     int rank;                   /* of the calling process, MR_UNDEFINED if not a member */
-    int *world;                 /* [size] world ranks */
+    bool mixed;                 /* of processes of this job and guests, or of guests alone (launch.h) */
+    int *world;                 /* [size] world ranks, or numbers of guests */
     struct mr_session *session; /* its session, NULL: none */
 };
 
@@ -239,6 +242,12 @@ static inline struct mr_group *mr_comm_peers(const struct mr_comm *c)
     return unlikely(c->peers_before != NULL) ? c->peers_before : c->peers;
 }
 
+/* Has members of several jobs. */
+static inline bool mr_comm_is_mixed(const struct mr_comm *c)
+{
+    return c->group->mixed || mr_comm_peers(c)->mixed;
+}
+
 struct mr_comm *mr_comm_get(struct mr_comm *c);
 extern struct mr_comm *mr_comms; /* all there are: by next_live */
 void mr_comm_put(struct mr_comm *c);
@@ -253,6 +262,16 @@ extern struct mr_comm *mr_comm_world, *mr_comm_self; /* set by mr_comm_init */
 
 enum mr_compare mr_comm_compare(const struct mr_comm *a, const struct mr_comm *b);
 bool mr_comm_on_one_node(const struct mr_comm *c); /* all members */
+/*
+ * The node of a rank. Jobs number nodes differently: if members belong to several jobs, each counts as a node of its
+ * own.
+ */
+int mr_comm_node_of(const struct mr_comm *c, int rank);
+/*
+ * For messages by the number of their receiver or sender, in place of a rank: the world for processes of this job, else
+ * a communicator whose messages have the receiver's number of the sender. NULL: no memory.
+ */
+struct mr_comm *mr_comm_for(int number);
 /*
  * A communicator, and an intercommunicator, whose local group gets ids[1]. Both take over the groups (NULL: there was
  * no memory for a group) and the ids, in every case.

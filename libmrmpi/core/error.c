@@ -86,6 +86,8 @@ static const struct {
     E(QUOTA, "the quota is exceeded"),
     E(READ_ONLY, "the file or its file system may only be read"),
     E(UNSUPPORTED_DATAREP, "unsupported data representation"),
+    E(PORT, "invalid port name"),
+    E(SERVICE, "invalid service name"),
     E(PROC_FAILED, "a process of the job has failed"),
     E(PROC_FAILED_PENDING, "a process has failed that may be the sender; the receive goes on"),
     E(REVOKED, "the communicator has been revoked"),

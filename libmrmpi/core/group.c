@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Groups: ordered sets of world ranks. */
+/* Groups: ordered sets of processes by number: world ranks, and guests. */
 #include "libmrmpi/core/core.h"
 
 #include <stdlib.h>
@@ -34,6 +34,8 @@ struct mr_group *mr_group_new(int size, const int *world)
     g->size = size;
     memcpy(g->world, world, (size_t)size * sizeof(*g->world));
     g->rank = mr_comm_world ? mr_group_find(g, mr_comm_world->rank) : MR_UNDEFINED;
+    for (int i = 0; mr_comm_world && i < size && !g->mixed; i++)
+        g->mixed = world[i] > mr_comm_world->size; /* the size itself: nobody (mr_vc_nowhere) */
     return g;
 }
 

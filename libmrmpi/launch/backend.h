@@ -28,6 +28,10 @@ struct mr_launch_backend {
     int (*fence_begin)(void);       /* publishes staged values, and reports this rank's arrival */
     int (*fence_end)(bool patient); /* patient: wait for the others; else -EAGAIN while some are missing */
     int (*get)(int rank, const char *key, void *buf, size_t cap, size_t *len);
+    /* as mr_launch_publish_name and so on; NULL: not supported */
+    int (*publish_name)(const char *name, const char *value);
+    int (*look_up_name)(const char *name, char *value, size_t cap);
+    int (*unpublish_name)(const char *name);
     int (*failed)(void);
     __attribute__((noreturn)) void (*abort)(int code, const char *why); /* the status is mr_launch_status(code) */
     int (*finalize)(void);
@@ -52,6 +56,10 @@ void mr_launch_clear_fault(void);
 
 /* ---- ends.c ---- */
 void mr_launch_forget_ends(void);
+/* ---- guests.c ---- */
+struct mr_launch;
+void mr_guests_begin(const struct mr_launch *launch);
+void mr_guests_end(void);
 
 extern const struct mr_launch_backend mr_launch_pmix;
 extern const struct mr_launch_backend mr_launch_pmi1;

@@ -88,6 +88,7 @@ static int init_locked(const struct mr_launch **out)
         .job_id = self.world.job_id,
         .node_name = self.world.node_name,
     };
+    mr_guests_begin(&self.view);
     *out = &self.view;
     return 0;
 }
@@ -145,6 +146,30 @@ int mr_launch_get(int rank, const char *key, void *buf, size_t cap, size_t *len)
     return logged(self.backend->get(rank, key, buf, cap, len));
 }
 
+int mr_launch_publish_name(const char *name, const char *value)
+{
+    mr_launch_clear_fault();
+    if (!self.backend || !self.backend->publish_name)
+        return -EOPNOTSUPP;
+    return self.backend->publish_name(name, value);
+}
+
+int mr_launch_look_up_name(const char *name, char *value, size_t cap)
+{
+    mr_launch_clear_fault();
+    if (!self.backend || !self.backend->look_up_name)
+        return -EOPNOTSUPP;
+    return self.backend->look_up_name(name, value, cap);
+}
+
+int mr_launch_unpublish_name(const char *name)
+{
+    mr_launch_clear_fault();
+    if (!self.backend || !self.backend->unpublish_name)
+        return -EOPNOTSUPP;
+    return self.backend->unpublish_name(name);
+}
+
 int mr_launch_failed(void)
 {
     return self.backend ? self.backend->failed() : 0;
@@ -166,6 +191,7 @@ int mr_launch_finalize(void)
         err = self.backend->finalize();
         self.backend = NULL;
         mr_launch_forget_ends();
+        mr_guests_end();
         give_reserve();
         clear_world();
     }

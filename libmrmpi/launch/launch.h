@@ -19,6 +19,7 @@
 #define MRMPI_LAUNCH_LAUNCH_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 struct mr_launch {
     int rank, size;             /* in the world of this job */
@@ -69,6 +70,42 @@ int mr_launch_failed(void);
 void *const *mr_launch_ends(void);
 void mr_launch_note_end(int rank); /* another process has ended, somebody says; by any thread */
 int mr_launch_next_end(void);
+
+/*
+ * Guests: processes of other jobs, known since the two jobs were connected. This process numbers all processes: its own
+ * job has the world ranks, 0 .. size-1; guests have the numbers from mr_guest_first() on, in the order of their
+ * acquaintance (size itself stands for nobody: mr_vc_nowhere). Other jobs number the same processes differently, so no
+ * message to a guest carries a number; processes are described by their cards. Under the library's lock.
+ */
+#define MR_CARD_ADDRESSES 4
+struct mr_card {
+    uint64_t job, host;   /* host: processes with the same one share a loopback interface; 0: not known */
+    uint64_t secret[2];   /* of the process; connections to the process begin with the secret */
+    uint32_t rank;        /* in its job */
+    uint16_t port;        /* its TCP port, */
+    uint16_t num_address; /* and its IPv4 addresses, in network order */
+    uint32_t address[MR_CARD_ADDRESSES];
+};
+_Static_assert(sizeof(struct mr_card) == 56, "on the wire");
+
+int mr_guest_identify(struct mr_card *card); /* job, host and rank of this process; the rest is 0. 0 or -EIO */
+int mr_guest_random(void *out, size_t len);  /* 0 or -EIO */
+/* The number of that process, which becomes a guest if unknown and of another job. -EPROTO: not a card; -ENOMEM. */
+int mr_guest_number(const struct mr_card *card);
+int mr_guest_first(void);
+int mr_guest_end(void);                          /* behind the last number */
+const struct mr_card *mr_guest_card(int number); /* NULL: no guest. Valid until the next mr_guest_number() */
+/* By job and rank: the same order, and the same name, in all processes. */
+int mr_guest_compare(int a, int b);
+uint64_t mr_guest_name(int number);
+
+/*
+ * Names of services that the launcher keeps for all processes under it. -EOPNOTSUPP: this launcher keeps none. Publish:
+ * -EEXIST; look-up and removal: -ENOENT; look-up: -EMSGSIZE.
+ */
+int mr_launch_publish_name(const char *name, const char *value);
+int mr_launch_look_up_name(const char *name, char *value, size_t cap);
+int mr_launch_unpublish_name(const char *name);
 
 /* A sentence about the last failure of this thread: the launcher, the fault and the remedy, or the error's name. */
 const char *mr_launch_why(int err);

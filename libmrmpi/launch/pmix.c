@@ -55,6 +55,8 @@ static int errno_of(pmix_status_t rc)
         return 0;
     case PMIX_ERR_NOT_FOUND:
         return -ENOENT;
+    case PMIX_ERR_DUPLICATE_KEY:
+        return -EEXIST;
     case PMIX_ERR_NOMEM:
         return -ENOMEM;
     case PMIX_ERR_TIMEOUT:
@@ -479,6 +481,70 @@ static int look_up_published(int rank, const char *key, void *buf, size_t cap, s
     return err;
 }
 
+/* ---- names of services ---- */
+
+static int key_of_name(const char *name, pmix_key_t out)
+{
+    int len = snprintf(out, sizeof(pmix_key_t), "mrmpi.name/%s", name);
+
+    return len < (int)sizeof(pmix_key_t) ? 0 : -ENAMETOOLONG;
+}
+
+static int pmix_publish_name(const char *name, const char *value)
+{
+    struct mr_answer *a;
+    pmix_byte_object_t bytes = {.bytes = (char *)value, .size = strlen(value) + 1};
+    pmix_key_t key;
+
+    if (key_of_name(name, key))
+        return -ENAMETOOLONG;
+    a = mr_answer_new();
+    if (!a)
+        return -ENOMEM;
+    PMIX_INFO_LOAD(&a->info[0], key, &bytes, PMIX_BYTE_OBJECT);
+    a->num_info = 1;
+    int err = await_answer(a, PMIx_Publish_nb(a->info, 1, on_status, a));
+    mr_answer_release(a);
+    return err;
+}
+
+static int pmix_look_up_name(const char *name, char *value, size_t cap)
+{
+    struct mr_answer *a;
+    pmix_key_t key;
+    char *keys[] = {key, NULL};
+    size_t len = 0;
+
+    if (key_of_name(name, key))
+        return -ENAMETOOLONG;
+    a = mr_answer_new();
+    if (!a)
+        return -ENOMEM;
+    int err = await_answer(a, PMIx_Lookup_nb(keys, NULL, 0, on_found, a));
+    if (!err)
+        err = take_value(&a->value, value, cap, &len);
+    if (!err && (!len || value[len - 1]))
+        err = -EPROTO;
+    mr_answer_release(a);
+    return err;
+}
+
+static int pmix_unpublish_name(const char *name)
+{
+    struct mr_answer *a;
+    pmix_key_t key;
+    char *keys[] = {key, NULL};
+
+    if (key_of_name(name, key))
+        return -ENAMETOOLONG;
+    a = mr_answer_new();
+    if (!a)
+        return -ENOMEM;
+    int err = await_answer(a, PMIx_Unpublish_nb(keys, NULL, 0, on_status, a));
+    mr_answer_release(a);
+    return err;
+}
+
 /* ---- a server on each node: values are put, and gathered by the fence ---- */
 
 static int put_global(const char *key, const pmix_value_t *value)
@@ -755,6 +821,9 @@ const struct mr_launch_backend mr_launch_pmix = {
     .fence_begin = pmix_fence_begin,
     .fence_end = pmix_fence_end,
     .get = pmix_get,
+    .publish_name = pmix_publish_name,
+    .look_up_name = pmix_look_up_name,
+    .unpublish_name = pmix_unpublish_name,
     .failed = pmix_failed,
     .abort = pmix_abort,
     .finalize = pmix_finalize,

@@ -78,6 +78,61 @@ static int singleton_get(int rank, const char *key, void *buf, size_t cap, size_
     return err;
 }
 
+/* Names of services: nobody else sees them. */
+static struct value *names;
+
+static struct value **place_of_name(const char *name)
+{
+    struct value **at = &names;
+
+    while (*at && strcmp((*at)->key, name))
+        at = &(*at)->next;
+    return at;
+}
+
+static int singleton_publish_name(const char *name, const char *text)
+{
+    size_t len = strlen(text) + 1;
+    struct value *value;
+
+    if (*place_of_name(name))
+        return -EEXIST;
+    value = malloc(sizeof(*value) + len);
+    if (!value || !(value->key = strdup(name))) {
+        free(value);
+        return -ENOMEM;
+    }
+    value->len = len;
+    memcpy(value->data, text, len);
+    value->next = names;
+    names = value;
+    return 0;
+}
+
+static int singleton_look_up_name(const char *name, char *text, size_t cap)
+{
+    const struct value *value = *place_of_name(name);
+
+    if (!value)
+        return -ENOENT;
+    if (value->len > cap)
+        return -EMSGSIZE;
+    memcpy(text, value->data, value->len);
+    return 0;
+}
+
+static int singleton_unpublish_name(const char *name)
+{
+    struct value **at = place_of_name(name), *value = *at;
+
+    if (!value)
+        return -ENOENT;
+    *at = value->next;
+    free(value->key);
+    free(value);
+    return 0;
+}
+
 static int singleton_failed(void)
 {
     return 0;
@@ -100,6 +155,8 @@ static int singleton_finalize(void)
         values = next;
     }
     pthread_mutex_unlock(&values_lock);
+    while (names)
+        singleton_unpublish_name(names->key);
     return 0;
 }
 
@@ -110,6 +167,9 @@ const struct mr_launch_backend mr_launch_singleton = {
     .fence_begin = singleton_fence_begin,
     .fence_end = singleton_fence_end,
     .get = singleton_get,
+    .publish_name = singleton_publish_name,
+    .look_up_name = singleton_look_up_name,
+    .unpublish_name = singleton_unpublish_name,
     .failed = singleton_failed,
     .abort = singleton_abort,
     .finalize = singleton_finalize,

@@ -150,7 +150,7 @@ struct peers {
 
 static void want_peer(struct peers *p, int world_rank)
 {
-    if (p->wanted && !mr_vc_lost(mr_vc_get_peer(world_rank)))
+    if (world_rank < mr_comm_world->size && p->wanted && !mr_vc_lost(mr_vc_get_peer(world_rank)))
         p->any = p->wanted[world_rank] = true;
 }
 
@@ -218,5 +218,6 @@ void mr_pt2pt_end_together(void)
     if (meet_all_ranks(p.any))
         end_freed(&p);
     free(p.wanted);
+    mr_guests_part();
     mr_pt2pt_quiesce();
 }

@@ -60,4 +60,8 @@ void mr_revoke_free(void);
  */
 struct mr_request *mr_flush_peer(int world_rank);
 
+/* guest.c */
+void mr_door_packet(struct mr_vc *vc, const struct mr_hdr *hdr);
+void mr_guests_part(void); /* at the end: guests hear of it, and have all messages */
+
 #endif

@@ -368,6 +368,24 @@ enum mr_err mr_agree(struct mr_comm *c, uint32_t ctx, struct mr_vote vote, mr_ag
 /* All agree that this member of the group has failed. */
 bool mr_agreed_failed(const struct mr_agreed *d, int member);
 
+/* ---- processes of other jobs (guest.c) --------------------------------------------------------------------------- */
+
+struct mr_card;
+
+int mr_guest_open(struct mr_card *ours);       /* makes this process reachable; 0 or a negative errno, already logged */
+int mr_guest_meet(const struct mr_card *card); /* the number of the process; as mr_guest_number() */
+void mr_guests_greet(const struct mr_group *g); /* opens connections to its guests, if these are few */
+void mr_guests_leave(void);                     /* ends connections that no communicator needs */
+bool mr_process_lost(int number);
+
+/* A door: a place of a process, known by a number, at which processes of other jobs ask for a connection. */
+enum mr_door_word {
+    MR_DOOR_ASK,
+    MR_DOOR_OPEN,   /* the door's process accepts: the two are the leaders of two groups now */
+    MR_DOOR_CLOSED, /* there is no such door */
+};
+int mr_door_send(int number, enum mr_door_word word, uint64_t door, uint64_t ask); /* 0 or a negative errno */
+
 /* ---- upcalls ------------------------------------------------------------------------------------------------------
  */
 
@@ -380,6 +398,7 @@ struct mr_p2p_upcalls {
     void (*packet)(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len);
     void (*peer_lost)(struct mr_vc *vc, int error);
     void (*process_lost)(void); /* coll/: after that, once for each lost peer */
+    void (*door)(int from, enum mr_door_word word, uint64_t door, uint64_t ask); /* coll/ */
 };
 extern MR_OWN struct mr_p2p_upcalls mr_p2p_up;
 

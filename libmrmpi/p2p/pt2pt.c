@@ -46,6 +46,9 @@ static void deliver_answer(struct mr_vc *vc, const struct mr_hdr *hdr, const voi
     case MR_PKT_AGREE:
         mr_agree_packet(vc, hdr, payload, len);
         break;
+    case MR_PKT_DOOR:
+        mr_door_packet(vc, hdr);
+        break;
     case MR_PKT_PREFIX:
         mr_prefix_packet(vc, hdr, payload, len);
         break;

@@ -187,15 +187,10 @@ static struct mr_win *new_window(struct mr_comm *c, enum mr_win_flavor flavor, c
     return w;
 }
 
-static int win_node_of(const struct mr_comm *c, int rank)
-{
-    return mr_launch_info()->node_of[mr_comm_world_rank(c, rank)];
-}
-
 static bool has_neighbour(const struct mr_comm *c)
 {
     for (int i = 0; i < c->size; i++)
-        if (i != c->rank && win_node_of(c, i) == win_node_of(c, c->rank))
+        if (i != c->rank && mr_comm_node_of(c, i) == mr_comm_node_of(c, c->rank))
             return true;
     return false;
 }
@@ -203,7 +198,7 @@ static bool has_neighbour(const struct mr_comm *c)
 static bool all_on_one_node(const struct mr_comm *c)
 {
     for (int i = 1; i < c->size; i++)
-        if (win_node_of(c, i) != win_node_of(c, 0))
+        if (mr_comm_node_of(c, i) != mr_comm_node_of(c, 0))
             return false;
     return true;
 }

@@ -15,6 +15,7 @@
 #include "libmrmpi/channel/channel.h"
 #include "libmrmpi/core/core.h"
 #include "libmrmpi/p2p/p2p.h"
+#include "libmrmpi/launch/backend.h"
 #include "libmrmpi/launch/launch.h"
 #include "libmrmpi/net/net.h"
 #include "libmrmpi/net/view/view.h"
@@ -143,6 +144,7 @@ static int live(int rank, int size, int (*body)(int rank, int size))
 
     launch.rank = launch.local_rank = rank;
     launch.size = launch.local_size = size;
+    mr_guests_begin(&launch);
     if (apart) {
         launch.local_rank = 0;
         launch.local_size = 1;

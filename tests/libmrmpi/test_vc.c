@@ -10,7 +10,7 @@
 #include "libmrmpi/launch/launch.h"
 #include "tests/check.h"
 
-enum { SELF, PEER, RANKS };
+enum { SELF, PEER, RANKS, GUEST };
 
 static const int node_of[RANKS] = {0, 1};
 static const int local_ranks[1] = {SELF};
@@ -62,7 +62,27 @@ const struct mr_channel_ops mr_channel_shm = {
     .name = "shm", .reaches = reaches_self, .send = send_packet, .poll = poll_nothing};
 static const struct mr_channel_ops net = {
     .name = "net", .reaches = reaches_all, .send = send_packet, .poll = poll_nothing, .control = control};
+static bool reaches_guest(int number)
+{
+    ck_assert_int_eq(number, GUEST);
+    return true;
+}
+
+static const struct mr_channel_ops guests = {
+    .name = "guests", .guests = true, .reaches = reaches_guest, .send = send_packet, .poll = poll_nothing};
 unsigned mr_channel_waiting, mr_channel_idle;
+
+static int num_guests;
+
+int mr_guest_number(const struct mr_card *card)
+{
+    return GUEST + num_guests++;
+}
+
+int mr_guest_end(void)
+{
+    return GUEST + num_guests;
+}
 
 static void deliver(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len)
 {
@@ -80,6 +100,7 @@ static void setup(void)
     static const struct mr_vc_upcalls up = {.deliver = deliver, .noted = noted};
 
     memset(events, 0, sizeof events);
+    num_guests = 0;
     ck_assert_int_eq(mr_vc_init(&launch, &up, &net), 0);
 }
 
@@ -135,6 +156,28 @@ START_TEST(nothing_goes_up_at_the_end)
 }
 END_TEST
 
+/* Channels for ranks are not asked about guests: they have tables of the job's ranks. */
+START_TEST(guests_have_a_channel_of_their_own)
+{
+    struct mr_hdr hdr = {.src = PEER};
+    struct mr_vc *vc, *peer = mr_vc_get_peer(PEER);
+
+    ck_assert_int_eq(mr_vc_open_guests(&guests), 0);
+    ck_assert_int_eq(mr_vc_open_guests(&guests), 0);
+    ck_assert_int_eq(mr_vc_meet(NULL), GUEST);
+    vc = mr_vc_get_peer(GUEST);
+    ck_assert_ptr_eq(vc->ops, &guests);
+    ck_assert_ptr_eq(mr_vc_get_peer(PEER), peer);
+    ck_assert_int_eq(mr_vc_get_peer(mr_vc_nowhere(RANKS))->error, -EIDRM);
+    mr_vc_arrived_from(vc, &hdr, NULL, 0);
+    ck_assert_str_eq(events, "d0");
+    ck_assert_uint_eq(mr_vc_received(vc), 1);
+    ck_assert_uint_eq(mr_vc_received(peer), 0);
+    arrives(0, 0, 0);
+    ck_assert_str_eq(events, "d0d0");
+}
+END_TEST
+
 int main(void)
 {
     TCase *c = tcase_create("vc");
@@ -144,5 +187,6 @@ int main(void)
     tcase_add_test(c, the_note_of_a_control_message_goes_up);
     tcase_add_test(c, control_messages_are_numbered_and_carry_the_note);
     tcase_add_test(c, nothing_goes_up_at_the_end);
+    tcase_add_test(c, guests_have_a_channel_of_their_own);
     return check_run(c, NULL);
 }

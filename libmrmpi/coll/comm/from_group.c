@@ -44,15 +44,14 @@ enum mr_err mr_intercomm_create_from_groups(struct mr_group *local, int leader, 
     struct name n = hash_name(name);
     *out = NULL;
     struct mr_comm *c = mr_comm_passing(local, n.context, n.tag);
-    if (!c)
+    /* the leaders find each other by their numbers */
+    int to = remote ? remote->world[remote_leader] : MR_PROC_NULL;
+    struct mr_bridge b = {c, c ? mr_comm_for(to) : NULL, MR_CONTEXT_LEADERS | n.context, leader, to, n.tag};
+    if (!b.comm) {
+        if (c)
+            mr_comm_put(c);
         return MR_ERR_NO_MEM;
-    /* the leaders find each other by their places in the world */
-    struct mr_bridge b = {c,
-                          mr_comm_world,
-                          MR_CONTEXT_LEADERS | n.context,
-                          leader,
-                          remote ? remote->world[remote_leader] : MR_PROC_NULL,
-                          n.tag};
+    }
     enum mr_err err = mr_inter_connect(&b, wrong, out);
     mr_comm_put(c);
     return err;

@@ -54,6 +54,7 @@ static int poll_idups(void)
 
 void mr_making_finalize(void)
 {
+    mr_ports_finalize();
     registered = false;
     mr_agreements_finalize();
     mr_shrinks_finalize();

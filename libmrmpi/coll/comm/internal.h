@@ -71,6 +71,7 @@ struct mr_agreement {
 
 void mr_agreements_finalize(void);
 void mr_shrinks_finalize(void); /* shrink.c */
+void mr_ports_finalize(void);   /* connect.c */
 void mr_agreement_start(struct mr_agreement *a);
 bool mr_agreement_step(struct mr_agreement *a); /* as far as it goes; true: done, a may be freed */
 enum mr_err mr_agreement_run(struct mr_agreement *a);

@@ -79,9 +79,25 @@ enum mr_err mr_comm_split(struct mr_comm *c, int color, int key, enum mr_err wro
     return mr_comm_is_inter(c) ? mr_inter_split(c, color, key, wrong, out) : intra_split(c, color, key, wrong, out);
 }
 
+/*
+ * The node's number; jobs number nodes differently: among processes of several jobs the first rank there of this job.
+ */
+static int color_of_node(const struct mr_comm *c)
+{
+    const struct mr_launch *l = mr_launch_info();
+    const int *world = c->group->world, node = l->node_of[l->rank];
+    int first = 0;
+
+    if (!mr_comm_is_mixed(c))
+        return node;
+    while (world[first] >= l->size || l->node_of[world[first]] != node)
+        first++;
+    return 2 * first + (mr_comm_is_inter(c) && mr_guest_compare(world[0], mr_comm_peers(c)->world[0]) > 0);
+}
+
 enum mr_err mr_comm_split_node(struct mr_comm *c, bool in, int key, struct mr_comm **out)
 {
-    return mr_comm_split(c, in ? mr_launch_info()->node_of[mr_comm_world->rank] : MR_UNDEFINED, key, MR_SUCCESS, out);
+    return mr_comm_split(c, in ? color_of_node(c) : MR_UNDEFINED, key, MR_SUCCESS, out);
 }
 
 enum mr_err mr_comm_create(struct mr_comm *c, struct mr_group *g, enum mr_err wrong, struct mr_comm **out)

@@ -95,8 +95,8 @@ static inline struct route route_of(const struct mr_schedule *s, const struct mr
     struct mr_comm *c = st->second ? s->second : s->comm;
     struct route r = {c, c->context | 1, st->peer, st->second ? s->second_tag : s->tag};
     if (unlikely(c->passing)) { /* between ranks of the world: mr_comm_passing */
-        r.comm = mr_comm_world;
         r.peer = c->group->world[st->peer];
+        r.comm = mr_comm_for(r.peer);
     }
     return r;
 }

@@ -187,7 +187,7 @@ void mr_agree_packet(struct mr_vc *vc, const struct mr_hdr *hdr, const void *pay
     int from = mr_vc_world_rank(vc);
     struct kept_message *m;
 
-    if (mr_vc_lost(vc) || hdr->flags > MR_ERA_DOWN || hdr->rreq > mr_era_bytes((uint32_t)mr_launch_info()->size))
+    if (mr_vc_lost(vc) || hdr->flags > MR_ERA_DOWN || hdr->rreq > mr_era_bytes((uint32_t)mr_guest_end()))
         return;
     m = take_partial(from);
     if (!hdr->len) {

@@ -13,8 +13,9 @@
 #include "libmrmpi/net/net.h"
 #include "libmrmpi/p2p/request/state.h"
 
-static int *lost; /* [mr_pt2pt.num_lost] world ranks */
-static int told;  /* the rank whose end is being taken from the launcher's news, + 1 */
+static int *lost; /* [mr_pt2pt.num_lost] world ranks, or numbers of guests */
+static unsigned room;
+static int told; /* the rank whose end is being taken from the launcher's news, + 1 */
 
 /* ---- the list ---------------------------------------------------------------------------------------------------- */
 
@@ -33,12 +34,17 @@ static void tell_launcher(int world_rank)
 
 bool mr_lost_note(int world_rank)
 {
-    if (mr_config.recover && told != world_rank + 1)
+    if (mr_config.recover && told != world_rank + 1 && world_rank < mr_launch_info()->size)
         tell_launcher(world_rank);
-    if (!lost)
-        lost = malloc((size_t)mr_launch_info()->size * sizeof(*lost));
-    if (!lost)
-        return false;
+    if (mr_pt2pt.num_lost == room) {
+        unsigned more = room ? 2 * room : (unsigned)mr_launch_info()->size;
+        int *longer = realloc(lost, more * sizeof(*lost));
+
+        if (!longer)
+            return false;
+        lost = longer;
+        room = more;
+    }
     lost[mr_pt2pt.num_lost++] = world_rank;
     return true;
 }
@@ -72,6 +78,7 @@ void mr_lost_free(void)
 {
     free(lost);
     lost = NULL;
+    room = 0;
 }
 
 /* ---- members ----------------------------------------------------------------------------------------------------- */
@@ -130,9 +137,10 @@ bool mr_recv_is_pending(const struct mr_request *r)
            r->peer == MR_ANY_SOURCE && r->comm && mr_comm_unacked(r->comm);
 }
 
-static int by_number(const void *a, const void *b)
+/* The same in all processes. */
+static int by_process(const void *a, const void *b)
 {
-    return *(const int *)a - *(const int *)b;
+    return mr_guest_compare(*(const int *)a, *(const int *)b);
 }
 
 struct mr_group *mr_comm_everybody(const struct mr_comm *c)
@@ -149,7 +157,7 @@ struct mr_group *mr_comm_everybody(const struct mr_comm *c)
         world[i] = c->group->world[i];
     for (int i = 0; i < peers->size; i++)
         world[c->group->size + i] = peers->world[i];
-    qsort(world, (size_t)(c->group->size + peers->size), sizeof(*world), by_number);
+    qsort(world, (size_t)(c->group->size + peers->size), sizeof(*world), by_process);
     all = mr_group_new(c->group->size + peers->size, world);
     free(world);
     return all;
@@ -160,6 +168,6 @@ uint64_t mr_group_name(const struct mr_group *g)
     uint64_t name = 0xcbf29ce484222325u + (uint64_t)g->size;
 
     for (int i = 0; i < g->size; i++)
-        name = (name ^ (uint32_t)g->world[i]) * 0x100000001b3u;
+        name = (name ^ (g->mixed ? mr_guest_name(g->world[i]) : (uint32_t)g->world[i])) * 0x100000001b3u;
     return name;
 }

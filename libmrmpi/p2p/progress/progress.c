@@ -18,7 +18,6 @@
 #include "libmrmpi/base/idioms.h"
 #include "libmrmpi/base/lock.h"
 #include "libmrmpi/channel/channel.h"
-#include "libmrmpi/launch/launch.h"
 
 /* With more ranks than cores: idle polls before the first yield, and yields before sleeping. */
 #define CROWDED_SPINS  4
@@ -205,7 +204,7 @@ static uint32_t longer(uint32_t sleep_us)
 
 static void idle_crowded(struct idle *idle, bool (*done)(void *arg), void *arg)
 {
-    bool network = mr_launch_info()->num_nodes > 1;
+    bool network = mr_vc_unrung;
 
     if (idle->rounds == CROWDED_SPINS + CROWDED_YIELDS)
         idle->since_ns = mr_clock_ns();
@@ -244,7 +243,7 @@ static uint64_t wait_nap_ns(uint64_t waited)
 
 static void sleep_or_nap(struct idle *idle, uint64_t now, bool (*done)(void *arg), void *arg)
 {
-    if (mr_launch_info()->num_nodes > 1 || !mr_shm_can_sleep()) {
+    if (mr_vc_unrung || !mr_shm_can_sleep()) {
         mr_lock_nap(wait_nap_ns(now - idle->since_ns));
         return;
     }
@@ -275,7 +274,7 @@ static uint64_t spin_ns(uint64_t now)
 
     if (now >= all.wanted_ns)
         return learnt;
-    wanted = mr_launch_info()->num_nodes > 1 ? WANTED_SPIN_NET_NS : WANTED_SPIN_NS;
+    wanted = mr_vc_unrung ? WANTED_SPIN_NET_NS : WANTED_SPIN_NS;
     return learnt < wanted ? learnt : wanted;
 }
 

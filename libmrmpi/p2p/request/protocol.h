@@ -65,6 +65,7 @@ enum mr_packet {
     MR_PKT_PARTS,        /* from a process in MPI_Finalize: its program sends and receives nothing more */
     MR_PKT_REVOKE,       /* the communicator hdr.ctx of the group hdr.sreq; the receiver passes the packet on, once */
     MR_PKT_AGREE,        /* hdr.flags: enum mr_era_kind, of agreement hdr.tag; the rest as above (fault/agree.c) */
+    MR_PKT_DOOR,         /* hdr.tag: enum mr_door_word; hdr.rreq: the door, hdr.sreq: the number of the question */
     MR_PKT_LAST = MR_PKT_ABOVE - 1, /* the higher kinds belong to the subsystem above */
 };
 

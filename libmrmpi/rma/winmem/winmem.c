@@ -13,7 +13,6 @@
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/base/memfile.h"
 #include "libmrmpi/coll/coll.h"
-#include "libmrmpi/launch/launch.h"
 #include "libmrmpi/rma/winmem/winmem.h"
 
 #define LINE 64
@@ -60,14 +59,9 @@ void mr_winmem_give(uint32_t *word)
 
 /* ---- ranks by node ----------------------------------------------------------------------------------------------- */
 
-static int node_of_rank(const struct mr_comm *c, int rank)
-{
-    return mr_launch_info()->node_of[mr_comm_world_rank(c, rank)];
-}
-
 static bool is_here(const struct mr_comm *c, int rank)
 {
-    return node_of_rank(c, rank) == node_of_rank(c, c->rank);
+    return mr_comm_node_of(c, rank) == mr_comm_node_of(c, c->rank);
 }
 
 /*

@@ -1,0 +1,748 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Channel stream: packets between processes of different jobs, over TCP.
+ *
+ * Each process listens, and writes over the connections that it has opened only, so two processes have one connection
+ * for each direction. A connection begins with a hello: the secret of the receiver's card, and the card of the sender.
+ * Frames follow: a packet, or BYE, behind which the connection may end. A connection that ends behind a packet means
+ * that its sender has failed. A connection is opened when the virtual channel is made, even to a process from which
+ * packets are only received: its end is the sign of the failure of that process.
+ *
+ * BYE leaves at the end of this process, or when no communicator connects the processes any more; the virtual channel
+ * keeps its sequence numbers, and a later packet opens a connection again.
+ */
+#include <errno.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "libmrmpi/base/base.h"
+#include "libmrmpi/channel/channel.h"
+#include "libmrmpi/launch/launch.h"
+
+#define STREAM_MAGIC   0x6d726d7073747231u /* changes with the frames */
+#define STREAM_EAGER   (16u << 10)
+#define STREAM_PACKET  (64u << 10)
+#define STREAM_BUFFER  (STREAM_PACKET + (32u << 10)) /* more than a frame: several short ones are read at once */
+#define STREAM_BACKLOG 512
+#define STREAM_EVENTS  32
+#define STREAM_READS   4 /* of one connection in one poll */
+#define STREAM_EVERY   8 /* polls, while other channels are busy */
+#define STREAM_END_MS  10000
+
+struct stream_hello {
+    uint64_t magic, secret[2];
+    struct mr_card card;
+};
+
+enum { FRAME_PACKET = 1, FRAME_BYE };
+
+struct stream_frame {
+    uint32_t what, len; /* len: of the payload */
+    struct mr_hdr hdr;
+};
+
+enum stream_end { END_LISTENER, END_OUT, END_IN }; /* first member of what an event points to */
+
+struct stream_bytes { /* not yet written */
+    struct stream_bytes *next;
+    size_t at, len;
+    bool packet;
+    uint8_t data[];
+};
+
+struct stream_peer {
+    enum stream_end end;
+    struct mr_vc *vc;
+    int fd; /* packets to the process; -1: not open */
+    bool connecting, leaving /* behind BYE */, wants_room, failed;
+    unsigned next_address;
+    struct stream_bytes *first, **last;
+    unsigned num_waiting; /* packets among them */
+    unsigned num_in;      /* connections from the process */
+    bool ended;           /* the process has said BYE, and has opened no connection since */
+    struct stream_peer *next;
+};
+
+struct stream_in {
+    enum stream_end end;
+    int fd;
+    struct stream_peer *peer; /* NULL: no hello yet */
+    bool bye;
+    struct stream_in *next;
+    size_t have;
+    uint8_t data[STREAM_BUFFER];
+};
+
+static struct {
+    bool open;
+    int epoll, listener;
+    enum stream_end listens;
+    struct mr_card card;
+    struct stream_peer *peers;
+    struct stream_in *ins;
+    unsigned num_waiting, rounds;
+    bool failing; /* some peer has failed in a send: the next poll says so */
+} stream = {.epoll = -1, .listener = -1};
+
+/* ---- our end ----------------------------------------------------------------------------------------------------- */
+
+static void list_addresses(struct mr_card *card)
+{
+    struct ifaddrs *all, *i;
+
+    if (getifaddrs(&all))
+        return;
+    for (i = all; i && card->num_address < MR_CARD_ADDRESSES; i = i->ifa_next)
+        if (i->ifa_addr && i->ifa_addr->sa_family == AF_INET && i->ifa_flags & IFF_UP && !(i->ifa_flags & IFF_LOOPBACK))
+            card->address[card->num_address++] = ((struct sockaddr_in *)i->ifa_addr)->sin_addr.s_addr;
+    freeifaddrs(all);
+}
+
+static int watch_socket(int op, int fd, uint32_t events, void *what)
+{
+    return epoll_ctl(stream.epoll, op, fd, &(struct epoll_event){.events = events, .data.ptr = what});
+}
+
+static int begin_listening(struct mr_card *card)
+{
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_ANY)};
+    socklen_t len = sizeof at;
+
+    stream.epoll = epoll_create1(EPOLL_CLOEXEC);
+    stream.listener = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    stream.listens = END_LISTENER;
+    if (stream.epoll < 0 || stream.listener < 0 || bind(stream.listener, (struct sockaddr *)&at, sizeof at) ||
+        listen(stream.listener, STREAM_BACKLOG) || getsockname(stream.listener, (struct sockaddr *)&at, &len) ||
+        watch_socket(EPOLL_CTL_ADD, stream.listener, EPOLLIN, &stream.listens))
+        return -errno;
+    card->port = ntohs(at.sin_port);
+    list_addresses(card);
+    return 0;
+}
+
+static void close_listener(void)
+{
+    if (stream.listener >= 0)
+        close(stream.listener);
+    if (stream.epoll >= 0)
+        close(stream.epoll);
+    stream.listener = stream.epoll = -1;
+}
+
+int mr_stream_open(struct mr_card *card)
+{
+    int err = 0;
+
+    if (!stream.open) {
+        err = mr_guest_identify(&stream.card);
+        if (!err)
+            err = mr_guest_random(stream.card.secret, sizeof stream.card.secret);
+        if (!err)
+            err = begin_listening(&stream.card);
+        if (!err)
+            err = mr_vc_open_guests(&mr_channel_stream);
+        if (err) {
+            mr_log(MR_LOG_ERROR, "no socket for processes of other jobs: %s", strerror(-err));
+            close_listener();
+            return err;
+        }
+        stream.open = true;
+    }
+    *card = stream.card;
+    return 0;
+}
+
+/* ---- packets to a process ---------------------------------------------------------------------------------------- */
+
+static void drop_bytes(struct stream_peer *p)
+{
+    struct stream_bytes *b = p->first;
+
+    p->first = b->next;
+    if (!p->first)
+        p->last = &p->first;
+    if (b->packet) {
+        p->num_waiting--;
+        stream.num_waiting--;
+        mr_channel_waiting--;
+    }
+    free(b);
+}
+
+static void close_out(struct stream_peer *p)
+{
+    if (p->fd >= 0)
+        close(p->fd); /* takes it out of the epoll set */
+    p->fd = -1;
+    p->connecting = p->leaving = p->wants_room = false;
+    while (p->first)
+        drop_bytes(p);
+}
+
+/* Not from a send: the poll says so. */
+static void note_failure(struct stream_peer *p)
+{
+    p->failed = stream.failing = true;
+}
+
+static int put_off(struct stream_peer *p, const struct iovec *part, int num, size_t done, bool packet)
+{
+    size_t len = 0, skip = done;
+    struct stream_bytes *b;
+
+    for (int i = 0; i < num; i++)
+        len += part[i].iov_len;
+    b = malloc(sizeof *b + len - done);
+    if (!b)
+        return -ENOMEM;
+    *b = (struct stream_bytes){.packet = packet};
+    for (int i = 0; i < num; i++) {
+        size_t from = skip < part[i].iov_len ? skip : part[i].iov_len;
+
+        if (part[i].iov_len > from)
+            memcpy(b->data + b->len, (const char *)part[i].iov_base + from, part[i].iov_len - from);
+        b->len += part[i].iov_len - from;
+        skip -= from;
+    }
+    *p->last = b;
+    p->last = &b->next;
+    if (packet) {
+        p->num_waiting++;
+        stream.num_waiting++;
+        mr_channel_waiting++;
+    }
+    return 0;
+}
+
+static bool would_block(int err)
+{
+    return err == EAGAIN || err == EWOULDBLOCK || err == EINTR;
+}
+
+/* False: the connection is gone. */
+static bool write_waiting(struct stream_peer *p)
+{
+    while (p->first) {
+        struct stream_bytes *b = p->first;
+        ssize_t n = send(p->fd, b->data + b->at, b->len - b->at, MSG_NOSIGNAL | MSG_DONTWAIT);
+
+        if (n < 0 && would_block(errno))
+            break;
+        if (n < 0)
+            return false;
+        b->at += (size_t)n;
+        if (b->at == b->len)
+            drop_bytes(p);
+    }
+    if (!p->first != !p->wants_room) {
+        p->wants_room = p->first;
+        watch_socket(EPOLL_CTL_MOD, p->fd, EPOLLRDHUP | (p->first ? EPOLLOUT : 0), p);
+    }
+    return true;
+}
+
+static bool next_address(struct stream_peer *p, const struct mr_card *card, struct sockaddr_in *to)
+{
+    bool near = card->host && card->host == stream.card.host;
+    unsigned i = p->next_address++;
+
+    *to = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons(card->port)};
+    if (near)
+        to->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    else if (i < card->num_address && i < MR_CARD_ADDRESSES)
+        to->sin_addr.s_addr = card->address[i];
+    return near ? i == 0 : to->sin_addr.s_addr;
+}
+
+/* A host that goes silent: the connection ends as late as a peer on a rail is lost. */
+static void set_options(int fd)
+{
+    int one = 1, idle = mr_config.patience / 3 > 0 ? (int)mr_config.patience / 3 : 1, tries = 3,
+        limit_ms = (int)mr_config.patience * 1000;
+
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof one);
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &idle, sizeof idle);
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &tries, sizeof tries);
+    setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &limit_ms, sizeof limit_ms);
+}
+
+/* The next address of the process. False: there is none that takes a connection. */
+static bool try_connecting(struct stream_peer *p)
+{
+    const struct mr_card *card = mr_guest_card(mr_vc_world_rank(p->vc));
+    struct sockaddr_in to;
+
+    while (next_address(p, card, &to)) {
+        if (p->fd >= 0)
+            close(p->fd);
+        p->fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+        if (p->fd < 0)
+            return false;
+        set_options(p->fd);
+        p->connecting = p->wants_room = true;
+        if ((!connect(p->fd, (struct sockaddr *)&to, sizeof to) || errno == EINPROGRESS) &&
+            !watch_socket(EPOLL_CTL_ADD, p->fd, EPOLLOUT | EPOLLRDHUP, p))
+            return true;
+    }
+    return false;
+}
+
+/* The hello is the first in the queue. */
+static bool begin_out(struct stream_peer *p)
+{
+    const struct mr_card *card = mr_guest_card(mr_vc_world_rank(p->vc));
+    struct stream_hello hello = {.magic = STREAM_MAGIC, .card = stream.card};
+
+    memcpy(hello.secret, card->secret, sizeof hello.secret);
+    p->next_address = 0;
+    p->leaving = false;
+    return !put_off(p, &(struct iovec){&hello, sizeof hello}, 1, 0, false) && try_connecting(p);
+}
+
+static int stream_send(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len)
+{
+    struct stream_peer *p = vc->data;
+    struct stream_frame frame = {.what = FRAME_PACKET, .len = (uint32_t)len, .hdr = *hdr};
+    struct iovec part[2] = {{&frame, sizeof frame}, {(void *)payload, len}};
+    struct msghdr msg = {.msg_iov = part, .msg_iovlen = len ? 2 : 1};
+    ssize_t n = 0;
+
+    if (p->failed)
+        return 0;       /* lost with the process: the poll says so */
+    p->leaving = false; /* the last frame was not the last */
+    if (p->fd < 0 && !begin_out(p)) {
+        note_failure(p);
+        return 0;
+    }
+    if (!p->connecting && !p->first) {
+        n = sendmsg(p->fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (n == (ssize_t)(sizeof frame + len))
+            return 0;
+        if (n < 0 && !would_block(errno)) {
+            note_failure(p);
+            return 0;
+        }
+    }
+    if (put_off(p, part, 2, n > 0 ? (size_t)n : 0, true))
+        return -ENOMEM;
+    if (!p->connecting && !p->wants_room) {
+        p->wants_room = true;
+        watch_socket(EPOLL_CTL_MOD, p->fd, EPOLLRDHUP | EPOLLOUT, p);
+    }
+    return 0;
+}
+
+static int say_bye(struct stream_peer *p)
+{
+    struct stream_frame bye = {.what = FRAME_BYE};
+
+    p->leaving = true;
+    return put_off(p, &(struct iovec){&bye, sizeof bye}, 1, 0, false);
+}
+
+void mr_stream_leave(struct mr_vc *vc)
+{
+    struct stream_peer *p = vc->data;
+
+    if (p->fd < 0 || p->leaving || p->failed)
+        return;
+    if (say_bye(p))
+        return; /* no memory: the connection stays open until the end */
+    if (p->connecting)
+        return;
+    if (!write_waiting(p) || !p->first)
+        close_out(p);
+}
+
+/* ---- failures ---------------------------------------------------------------------------------------------------- */
+
+static void stream_fail(struct stream_peer *p, int error)
+{
+    close_out(p);
+    p->failed = true;
+    mr_vc_failed(mr_vc_world_rank(p->vc), error);
+}
+
+static void tell_failures(void)
+{
+    stream.failing = false;
+    for (struct stream_peer *p = stream.peers; p; p = p->next)
+        if (p->failed && !mr_vc_lost(p->vc))
+            stream_fail(p, -ECONNRESET);
+}
+
+/* ---- packets from a process -------------------------------------------------------------------------------------- */
+
+static void drop_in(struct stream_in *in)
+{
+    struct stream_in **at = &stream.ins;
+
+    while (*at != in)
+        at = &(*at)->next;
+    *at = in->next;
+    close(in->fd);
+    free(in);
+}
+
+/* All packets have been delivered. */
+static void in_ended(struct stream_in *in)
+{
+    struct stream_peer *p = in->peer;
+    bool bye = in->bye;
+
+    drop_in(in);
+    if (!p)
+        return;
+    p->num_in--;
+    if (!bye)
+        stream_fail(p, -EOWNERDEAD);
+    else if (!p->num_in)
+        p->ended = true;
+}
+
+static struct stream_peer *peer_of_hello(const struct stream_hello *h)
+{
+    int number;
+    struct mr_vc *vc;
+
+    if (h->magic != STREAM_MAGIC || (h->secret[0] ^ stream.card.secret[0]) | (h->secret[1] ^ stream.card.secret[1]))
+        return NULL;
+    number = mr_vc_meet(&h->card);
+    if (number < mr_guest_first())
+        return NULL;
+    vc = mr_vc_get_peer(number);
+    return mr_vc_lost(vc) ? NULL : vc->data;
+}
+
+/* False: not from a process of ours, or not whole. */
+static bool take_frame(struct stream_in *in, const uint8_t *at, const struct stream_frame *f)
+{
+    if (f->what == FRAME_BYE) {
+        in->bye = true;
+        return !f->len;
+    }
+    in->bye = false;
+    if (f->what != FRAME_PACKET)
+        return false;
+    struct mr_hdr hdr = f->hdr;
+
+    if (hdr.rank == MR_RANK_OF_SOURCE)
+        hdr.rank = mr_vc_world_rank(in->peer->vc);
+    if (!mr_vc_lost(in->peer->vc))
+        mr_vc_arrived_from(in->peer->vc, &hdr, at + sizeof *f, f->len);
+    return true;
+}
+
+/* Returns the number of packets, or -1: this is no connection of a process known here. */
+static int take_frames(struct stream_in *in)
+{
+    size_t at = 0;
+    int n = 0;
+
+    if (!in->peer) {
+        struct stream_hello h;
+
+        if (in->have < sizeof h)
+            return 0;
+        memcpy(&h, in->data, sizeof h);
+        in->peer = peer_of_hello(&h);
+        if (!in->peer)
+            return -1;
+        in->peer->num_in++;
+        in->peer->ended = false;
+        at = sizeof h;
+        n++;
+    }
+    while (in->have - at >= sizeof(struct stream_frame)) {
+        struct stream_frame f;
+
+        memcpy(&f, in->data + at, sizeof f);
+        if (f.len > STREAM_PACKET)
+            return -1;
+        if (in->have - at < sizeof f + f.len)
+            break;
+        if (!take_frame(in, in->data + at, &f))
+            return -1;
+        at += sizeof f + f.len;
+        n++;
+    }
+    in->have -= at;
+    if (at && in->have)
+        memmove(in->data, in->data + at, in->have);
+    return n;
+}
+
+static int read_in(struct stream_in *in)
+{
+    int n = 0;
+
+    for (int i = 0; i < STREAM_READS; i++) {
+        ssize_t got = recv(in->fd, in->data + in->have, sizeof in->data - in->have, MSG_DONTWAIT);
+        int taken;
+
+        if (got < 0 && would_block(errno))
+            break;
+        if (got <= 0) {
+            in_ended(in);
+            return n + 1;
+        }
+        in->have += (size_t)got;
+        taken = take_frames(in);
+        if (taken < 0) {
+            if (in->peer) {
+                mr_log(MR_LOG_ERROR, "process %u of another job sent a damaged frame: nothing more is taken from it",
+                       mr_guest_card(mr_vc_world_rank(in->peer->vc))->rank);
+                in->bye = false;
+            }
+            in_ended(in);
+            return n + 1;
+        }
+        n += taken;
+    }
+    return n;
+}
+
+static int take_connections(void)
+{
+    int n = 0, fd;
+
+    while ((fd = accept4(stream.listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0) {
+        struct stream_in *in = malloc(sizeof *in);
+
+        if (!in || (*in = (struct stream_in){.end = END_IN, .fd = fd}, watch_socket(EPOLL_CTL_ADD, fd, EPOLLIN, in))) {
+            mr_log(MR_LOG_ERROR, "a connection of another job is refused: %s", strerror(in ? errno : ENOMEM));
+            free(in);
+            close(fd);
+            continue;
+        }
+        set_options(fd);
+        in->next = stream.ins;
+        stream.ins = in;
+        n++;
+    }
+    return n;
+}
+
+/* Connections that have come, and their first packets. */
+static void hear_new(void)
+{
+    struct stream_in *next;
+
+    take_connections();
+    for (struct stream_in *in = stream.ins; in; in = next) {
+        next = in->next;
+        if (!in->peer)
+            read_in(in);
+    }
+}
+
+/*
+ * Our connection has ended at its other end. The process may have ended well, with BYE on the other connection, which
+ * is not read yet; packets before that are to be delivered. Without another connection the process has failed.
+ */
+static void out_ended(struct stream_peer *p)
+{
+    bool lost = p->first;
+
+    close_out(p);
+    hear_new();
+    if (!p->num_in && (!p->ended || lost)) /* else the end of the other connection decides */
+        stream_fail(p, -EOWNERDEAD);
+}
+
+/* ---- poll -------------------------------------------------------------------------------------------------------- */
+
+static void out_event(struct stream_peer *p, uint32_t events)
+{
+    int err = 0;
+    socklen_t len = sizeof err;
+
+    if (p->fd < 0)
+        return;
+    if (p->connecting) {
+        if (getsockopt(p->fd, SOL_SOCKET, SO_ERROR, &err, &len) || err) {
+            if (!try_connecting(p))
+                stream_fail(p, -EHOSTUNREACH);
+            return;
+        }
+        p->connecting = false;
+    }
+    if (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR) || !write_waiting(p))
+        out_ended(p);
+    else if (p->leaving && !p->first)
+        close_out(p);
+}
+
+/* Events of a poll are handled one by one: an event before may have ended the connection of a later one. */
+static bool is_there(const void *what)
+{
+    for (const struct stream_in *in = stream.ins; in; in = in->next)
+        if (in == what)
+            return true;
+    return false;
+}
+
+static int stream_poll(void)
+{
+    struct epoll_event event[STREAM_EVENTS];
+    int num, n = 0;
+
+    if (!mr_channel_idle && ++stream.rounds % STREAM_EVERY)
+        return 0;
+    if (unlikely(stream.failing))
+        tell_failures();
+    num = epoll_wait(stream.epoll, event, STREAM_EVENTS, 0);
+    for (int i = 0; i < num; i++)
+        if (*(enum stream_end *)event[i].data.ptr == END_OUT) {
+            out_event(event[i].data.ptr, event[i].events);
+            n++;
+        }
+    for (int i = 0; i < num; i++) {
+        void *what = event[i].data.ptr;
+
+        if (what == &stream.listens)
+            n += take_connections();
+        else if (is_there(what))
+            n += read_in(what);
+    }
+    return n;
+}
+
+static bool stream_drained(void)
+{
+    return !stream.num_waiting;
+}
+
+static unsigned stream_waiting(struct mr_vc *vc)
+{
+    return ((struct stream_peer *)vc->data)->num_waiting;
+}
+
+static bool stream_reaches(int number)
+{
+    return number >= mr_guest_first();
+}
+
+static void stream_sizes(struct mr_vc *vc)
+{
+    vc->eager_max = vc->eager_most = STREAM_EAGER;
+    vc->packet_max = STREAM_PACKET;
+}
+
+static unsigned stream_caps(int number, size_t len)
+{
+    return 0; /* large messages go in packets */
+}
+
+static int stream_advertise(struct mr_vc *vc, void *buf, size_t len, enum mr_vc_caps how, struct mr_region **region,
+                            struct mr_remote *out)
+{
+    return -EOPNOTSUPP;
+}
+
+static void stream_withdraw(struct mr_region *region)
+{
+}
+
+static void stream_made(struct mr_vc *vc)
+{
+    struct stream_peer *p = calloc(1, sizeof *p);
+
+    if (!p) {
+        vc->error = -ENOMEM;
+        return;
+    }
+    p->end = END_OUT;
+    p->vc = vc;
+    p->fd = -1;
+    p->last = &p->first;
+    p->next = stream.peers;
+    stream.peers = p;
+    vc->data = p;
+    if (!begin_out(p))
+        note_failure(p);
+}
+
+/* ---- end --------------------------------------------------------------------------------------------------------- */
+
+/* All is written, with BYE, or the time is over: a process that does not read is not waited for. */
+static void write_out(void)
+{
+    uint64_t end = mr_clock_ns() + STREAM_END_MS * UINT64_C(1000000);
+
+    for (struct stream_peer *p = stream.peers; p; p = p->next)
+        if (p->fd >= 0 && !p->failed && !p->leaving && say_bye(p))
+            close_out(p);
+    for (bool waits = true; waits && mr_clock_ns() < end;) {
+        struct epoll_event event[STREAM_EVENTS];
+        int num;
+
+        waits = false;
+        for (struct stream_peer *p = stream.peers; p; p = p->next) {
+            if (p->fd < 0)
+                continue;
+            if (!p->connecting && (!write_waiting(p) || !p->first))
+                close_out(p);
+            waits |= p->fd >= 0;
+        }
+        num = waits ? epoll_wait(stream.epoll, event, STREAM_EVENTS, 100) : 0;
+        for (int i = 0; i < num; i++) {
+            struct stream_peer *p = event[i].data.ptr;
+            int err = 0;
+            socklen_t len = sizeof err;
+
+            if (p->end != END_OUT || !p->connecting)
+                continue;
+            if (!getsockopt(p->fd, SOL_SOCKET, SO_ERROR, &err, &len) && !err)
+                p->connecting = false;
+            else if (!try_connecting(p))
+                close_out(p);
+        }
+    }
+}
+
+static void stream_finalize(void)
+{
+    close(stream.listener); /* no news */
+    stream.listener = -1;
+    while (stream.ins)
+        drop_in(stream.ins);
+    write_out();
+    while (stream.peers) {
+        struct stream_peer *p = stream.peers;
+
+        stream.peers = p->next;
+        close_out(p);
+        free(p);
+    }
+    close_listener();
+    memset(&stream, 0, sizeof stream);
+    stream.epoll = stream.listener = -1;
+}
+
+const struct mr_channel_ops mr_channel_stream = {
+    .name = "stream",
+    .guests = true,
+    .finalize = stream_finalize,
+    .poll = stream_poll,
+    .drained = stream_drained,
+    .waiting = stream_waiting,
+    .reaches = stream_reaches,
+    .made = stream_made,
+    .sizes = stream_sizes,
+    .caps = stream_caps,
+    .send = stream_send,
+    .advertise = stream_advertise,
+    .withdraw = stream_withdraw,
+};

@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Intercommunicators between jobs. A port is a door of a process: its name has the card of the process and the number
+ * of the door, so a program that has the name reaches the process without help of a launcher. The roots of the two
+ * groups find each other by a question at the door, and go on as leaders of an intercommunicator (intercomm.c).
+ * Processes that share a socket (MPI_Comm_join) have no door: they exchange their cards over the socket.
+ *
+ * A question waits at the door until the process accepts it, closes the door, or ends.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "libmrmpi/coll/coll.h"
+#include "libmrmpi/coll/comm/internal.h"
+#include "libmrmpi/launch/launch.h"
+
+#define PORT_BEGIN "mrmpi-port-1:"
+
+struct door {
+    struct door *next;
+    uint64_t number;
+};
+
+/* A question at one of our doors, or ours at the door of another process. */
+struct ask {
+    struct ask *next;
+    int process;
+    uint64_t door, number;
+    bool answered, opened;
+};
+
+static struct {
+    struct door *doors;
+    struct ask *asked; /* the oldest first */
+    struct ask *ours;
+} ports;
+
+static struct door **place_of_door(uint64_t number)
+{
+    struct door **at = &ports.doors;
+
+    while (*at && (*at)->number != number)
+        at = &(*at)->next;
+    return at;
+}
+
+static void note_question(int from, uint64_t door, uint64_t number)
+{
+    struct ask *a = *place_of_door(door) ? malloc(sizeof(*a)) : NULL, **last = &ports.asked;
+
+    if (!a) {
+        mr_door_send(from, MR_DOOR_CLOSED, door, number);
+        return;
+    }
+    *a = (struct ask){.process = from, .door = door, .number = number};
+    while (*last)
+        last = &(*last)->next;
+    *last = a;
+}
+
+static void hear_at_door(int from, enum mr_door_word word, uint64_t door, uint64_t number)
+{
+    if (word == MR_DOOR_ASK) {
+        note_question(from, door, number);
+        return;
+    }
+    for (struct ask *a = ports.ours; a; a = a->next)
+        if (a->process == from && a->number == number && a->door == door) {
+            a->opened = word == MR_DOOR_OPEN;
+            a->answered = true;
+        }
+}
+
+/* ---- names of ports ---------------------------------------------------------------------------------------------- */
+
+static void write_port_name(char *name, size_t cap, const struct mr_card *card, uint64_t door)
+{
+    const unsigned char *bytes = (const unsigned char *)card;
+    int n = snprintf(name, cap, "%s", PORT_BEGIN);
+
+    for (size_t i = 0; i < sizeof(*card); i++)
+        n += snprintf(name + n, cap - (size_t)n, "%02x", bytes[i]);
+    snprintf(name + n, cap - (size_t)n, ":%016" PRIx64, door);
+}
+
+static enum mr_err read_port_name(const char *name, struct mr_card *card, uint64_t *door)
+{
+    unsigned char *bytes = (unsigned char *)card;
+    const char *at = name + sizeof(PORT_BEGIN) - 1;
+    int len = 0;
+
+    if (strncmp(name, PORT_BEGIN, sizeof(PORT_BEGIN) - 1))
+        return mr_fail(MR_ERR_PORT, "\"%.60s\" is no name of a port", name);
+    for (size_t i = 0; i < sizeof(*card); i++, at += 2)
+        if (sscanf(at, "%2hhx%n", &bytes[i], &len) != 1 || len != 2)
+            return mr_fail(MR_ERR_PORT, "the name of the port is damaged: \"%.60s\"", name);
+    if (sscanf(at, ":%16" SCNx64 "%n", door, &len) != 1 || len != 17 || at[len])
+        return mr_fail(MR_ERR_PORT, "the name of the port is damaged: \"%.60s\"", name);
+    return MR_SUCCESS;
+}
+
+enum mr_err mr_port_open(char *name, size_t cap)
+{
+    struct mr_card card;
+    struct door *d = malloc(sizeof(*d));
+    int err = d ? mr_guest_open(&card) : -ENOMEM;
+
+    if (!err)
+        err = mr_guest_random(&d->number, sizeof(d->number));
+    if (err) {
+        free(d);
+        return mr_fail(err == -ENOMEM ? MR_ERR_NO_MEM : MR_ERR_OTHER, "no port can be opened: %s", strerror(-err));
+    }
+    mr_p2p_up.door = hear_at_door;
+    d->next = ports.doors;
+    ports.doors = d;
+    write_port_name(name, cap, &card, d->number);
+    return MR_SUCCESS;
+}
+
+/* The door of that name, which must be ours. */
+static enum mr_err find_door(const char *name, uint64_t *number)
+{
+    struct mr_card card;
+    enum mr_err err = read_port_name(name, &card, number);
+
+    if (!err && !*place_of_door(*number))
+        err = mr_fail(MR_ERR_PORT, "this process has no such open port");
+    return err;
+}
+
+enum mr_err mr_port_close(const char *name)
+{
+    uint64_t number;
+    enum mr_err err = find_door(name, &number);
+
+    if (err)
+        return err;
+    struct door **at = place_of_door(number), *d = *at;
+    *at = d->next;
+    free(d);
+    for (struct ask **q = &ports.asked, *a; (a = *q);) {
+        if (a->door != number) {
+            q = &a->next;
+            continue;
+        }
+        *q = a->next;
+        mr_door_send(a->process, MR_DOOR_CLOSED, a->door, a->number);
+        free(a);
+    }
+    return MR_SUCCESS;
+}
+
+void mr_ports_finalize(void)
+{
+    while (ports.doors) {
+        struct door *d = ports.doors;
+
+        ports.doors = d->next;
+        free(d);
+    }
+    while (ports.asked) {
+        struct ask *a = ports.asked;
+
+        ports.asked = a->next;
+        free(a);
+    }
+}
+
+/* ---- the roots --------------------------------------------------------------------------------------------------- */
+
+/* The roots' messages: both know the numbers of the question and of the door. */
+static struct mr_bridge bridge_of_roots(struct mr_comm *c, int root, int process, uint64_t question)
+{
+    uint32_t context = MR_CONTEXT_LEADERS | MR_CONTEXT_NO_PARENT | ((uint32_t)(question >> 32) & MR_CONTEXT_NAME_BITS);
+
+    return (struct mr_bridge){c, mr_comm_for(process), context, root, process, (int)(question & MR_TAG_UB)};
+}
+
+static enum mr_err connect_groups(struct mr_comm *c, int root, const struct ask *found, enum mr_err wrong,
+                                  struct mr_comm **out)
+{
+    struct mr_bridge b = bridge_of_roots(c, root, found ? found->process : MR_PROC_NULL, found ? found->number : 0);
+
+    if (!b.comm) {
+        wrong = mr_fail(MR_ERR_NO_MEM, "no memory for the other group's root");
+        b.comm = c;
+        b.remote_leader = MR_PROC_NULL;
+    }
+    return mr_inter_connect(&b, wrong, out);
+}
+
+struct acceptance {
+    uint64_t door;
+    struct ask found;
+    bool closed;
+};
+
+/* Takes the oldest question at the door. */
+static bool is_asked(void *arg)
+{
+    struct acceptance *w = arg;
+
+    for (struct ask **at = &ports.asked, *a; (a = *at);) {
+        if (a->door != w->door && !mr_process_lost(a->process)) {
+            at = &a->next;
+            continue;
+        }
+        *at = a->next;
+        w->found = *a;
+        free(a);
+        if (!mr_process_lost(w->found.process))
+            return true;
+    }
+    return w->closed = !*place_of_door(w->door); /* by another thread */
+}
+
+static enum mr_err await_question(const char *port, struct ask *found)
+{
+    struct acceptance w = {0};
+    enum mr_err err = find_door(port, &w.door);
+
+    if (err)
+        return err;
+    mr_progress_until(is_asked, &w);
+    if (w.closed)
+        return mr_fail(MR_ERR_PORT, "the port has been closed");
+    *found = w.found;
+    if (mr_door_send(found->process, MR_DOOR_OPEN, found->door, found->number))
+        return mr_fail(MR_ERR_PORT, "the process at the port has ended");
+    return MR_SUCCESS;
+}
+
+enum mr_err mr_comm_accept(struct mr_comm *c, const char *port, int root, enum mr_err wrong, struct mr_comm **out)
+{
+    struct ask found;
+    bool first = c->rank == root && !wrong;
+
+    *out = NULL;
+    if (first && (wrong = await_question(port, &found)))
+        first = false;
+    return connect_groups(c, root, first ? &found : NULL, wrong, out);
+}
+
+static bool is_answered(void *arg)
+{
+    const struct ask *a = arg;
+
+    return a->answered || mr_process_lost(a->process);
+}
+
+static enum mr_err put_question(const char *port, struct ask *ask)
+{
+    struct mr_card card, ours;
+    enum mr_err err = read_port_name(port, &card, &ask->door);
+    struct ask **at;
+
+    if (err)
+        return err;
+    if (mr_guest_open(&ours) || mr_guest_random(&ask->number, sizeof(ask->number)))
+        return mr_fail(MR_ERR_OTHER, "this process cannot be reached by other jobs");
+    ask->process = mr_guest_meet(&card);
+    if (ask->process == -ENOMEM)
+        return mr_fail(MR_ERR_NO_MEM, "no memory for the process at the port");
+    if (ask->process < 0 || ask->process == mr_comm_world->rank)
+        return mr_fail(MR_ERR_PORT, "the port is %s", ask->process < 0 ? "damaged" : "of this process itself");
+    mr_p2p_up.door = hear_at_door;
+    ask->next = ports.ours;
+    ports.ours = ask;
+    if (!mr_door_send(ask->process, MR_DOOR_ASK, ask->door, ask->number))
+        mr_progress_until(is_answered, ask);
+    for (at = &ports.ours; *at != ask; at = &(*at)->next)
+        ;
+    *at = ask->next;
+    if (!ask->answered)
+        return mr_fail(MR_ERR_PORT, "the process of the port cannot be reached, or has ended");
+    if (!ask->opened)
+        return mr_fail(MR_ERR_PORT, "the port has been closed");
+    return MR_SUCCESS;
+}
+
+enum mr_err mr_comm_connect(struct mr_comm *c, const char *port, int root, enum mr_err wrong, struct mr_comm **out)
+{
+    struct ask ask = {0};
+    bool first = c->rank == root && !wrong;
+
+    *out = NULL;
+    if (first && (wrong = put_question(port, &ask)))
+        first = false;
+    return connect_groups(c, root, first ? &ask : NULL, wrong, out);
+}
+
+/* ---- a socket ---------------------------------------------------------------------------------------------------- */
+
+struct joining {
+    int fd;
+    struct {
+        uint64_t magic, number;
+        struct mr_card card;
+    } out, in;
+    size_t written, read;
+    bool failed;
+};
+
+#define JOIN_MAGIC 0x6d726d706a6f696eu
+
+/* As much as goes without waiting. */
+static bool exchange_cards(void *arg)
+{
+    struct joining *j = arg;
+    struct pollfd p = {
+        .fd = j->fd,
+        .events = (short)((j->written < sizeof(j->out) ? POLLOUT : 0) | (j->read < sizeof(j->in) ? POLLIN : 0))};
+
+    if (poll(&p, 1, 0) <= 0)
+        return false;
+    if (p.revents & (POLLOUT | POLLERR | POLLNVAL) && j->written < sizeof(j->out)) {
+        ssize_t n = write(j->fd, (char *)&j->out + j->written, sizeof(j->out) - j->written);
+
+        if (n > 0)
+            j->written += (size_t)n;
+        else if (errno != EAGAIN && errno != EINTR)
+            j->failed = true;
+    } else if (p.revents) {
+        ssize_t n = read(j->fd, (char *)&j->in + j->read, sizeof(j->in) - j->read);
+
+        if (n > 0)
+            j->read += (size_t)n;
+        else if (n == 0 || (errno != EAGAIN && errno != EINTR))
+            j->failed = true;
+    }
+    return j->failed || (j->written == sizeof(j->out) && j->read == sizeof(j->in));
+}
+
+enum mr_err mr_comm_join(int fd, struct mr_comm **out)
+{
+    struct joining j = {.fd = fd, .out.magic = JOIN_MAGIC};
+    struct ask found = {0};
+
+    *out = NULL;
+    if (mr_guest_open(&j.out.card) || mr_guest_random(&j.out.number, sizeof(j.out.number)))
+        return mr_fail(MR_ERR_OTHER, "this process cannot be reached by other jobs");
+    mr_progress_until(exchange_cards, &j);
+    if (j.failed)
+        return mr_fail(MR_ERR_OTHER, "the socket does not lead to a process that calls MPI_Comm_join");
+    if (j.in.magic != JOIN_MAGIC || (found.process = mr_guest_meet(&j.in.card)) < 0)
+        return mr_fail(MR_ERR_OTHER, "the process at the other end of the socket runs another MPI library");
+    if (found.process == mr_comm_world->rank)
+        return mr_fail(MR_ERR_OTHER, "the socket leads to this process itself");
+    found.number = j.in.number ^ j.out.number;
+    return connect_groups(mr_comm_self, 0, &found, MR_SUCCESS, out);
+}

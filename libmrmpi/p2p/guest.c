@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Processes of other jobs (guests, launch.h): their acquaintance, packets at doors, which lead from one job to another,
+ * and the end of this process, which does not meet guests as it meets the ranks of its job.
+ */
+#include <errno.h>
+
+#include "libmrmpi/launch/launch.h"
+#include "libmrmpi/p2p/internal.h"
+
+int mr_guest_open(struct mr_card *ours)
+{
+    return mr_stream_open(ours);
+}
+
+int mr_guest_meet(const struct mr_card *card)
+{
+    return mr_vc_meet(card);
+}
+
+/* Connections to so few processes are opened at once: their ends are noticed by all. */
+#define GREET_MOST 32
+
+void mr_guests_greet(const struct mr_group *g)
+{
+    for (int i = 0; g->size <= GREET_MOST && i < g->size; i++)
+        if (g->world[i] >= mr_guest_first())
+            mr_vc_get_peer(g->world[i]);
+}
+
+/* Of guests that no communicator names any more. */
+void mr_guests_leave(void)
+{
+    for (int number = mr_guest_first(); number < mr_guest_end(); number++) {
+        struct mr_vc *vc = mr_vc_known_peer(number);
+        bool named = false;
+
+        if (!vc || mr_vc_lost(vc))
+            continue;
+        for (const struct mr_comm *c = mr_comms; c && !named; c = c->next_live)
+            named = c->rank != MR_RANK_OF_SOURCE && mr_comm_is_mixed(c) &&
+                    (mr_group_find(c->group, number) != MR_UNDEFINED ||
+                     mr_group_find(mr_comm_peers(c), number) != MR_UNDEFINED);
+        if (!named)
+            mr_stream_leave(vc);
+    }
+}
+
+bool mr_process_lost(int number)
+{
+    return mr_vc_lost(mr_vc_get_peer(number));
+}
+
+/* ---- doors ------------------------------------------------------------------------------------------------------- */
+
+int mr_door_send(int number, enum mr_door_word word, uint64_t door, uint64_t ask)
+{
+    struct mr_hdr hdr = {.kind = MR_PKT_DOOR, .tag = (int32_t)word, .sreq = ask, .rreq = door};
+
+    return mr_vc_send(mr_vc_get_peer(number), &hdr, NULL, 0);
+}
+
+void mr_door_packet(struct mr_vc *vc, const struct mr_hdr *hdr)
+{
+    int from = mr_vc_world_rank(vc);
+
+    if (mr_p2p_up.door)
+        mr_p2p_up.door(from, (enum mr_door_word)hdr->tag, hdr->rreq, hdr->sreq);
+    else if (hdr->tag == MR_DOOR_ASK)
+        mr_door_send(from, MR_DOOR_CLOSED, hdr->rreq, hdr->sreq);
+}
+
+/* ---- the end ----------------------------------------------------------------------------------------------------- */
+
+/* No offer of ours waits for a guest: the program may have freed the request. */
+static bool guests_have_all(void *arg)
+{
+    for (uint32_t i = 0; mr_rndvs.pending && i < mr_rndvs.used; i++) {
+        const struct mr_rndv *r = mr_rndvs.table[i];
+
+        if ((r->state == MR_RNDV_OFFERED || r->state == MR_RNDV_ACK) && mr_vc_world_rank(r->vc) >= mr_guest_first() &&
+            !mr_vc_lost(r->vc))
+            return false;
+    }
+    return true;
+}
+
+void mr_guests_part(void)
+{
+    for (int number = mr_guest_first(); number < mr_guest_end(); number++) {
+        struct mr_vc *vc = mr_vc_known_peer(number);
+        struct mr_hdr hdr = {.kind = MR_PKT_PARTS};
+
+        if (vc && !mr_vc_lost(vc) && mr_vc_is_used(vc) && !mr_flow_of(vc)->told)
+            mr_vc_send(vc, &hdr, NULL, 0);
+    }
+    mr_progress_until(guests_have_all, NULL);
+}

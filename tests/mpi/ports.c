@@ -1,0 +1,527 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Connections between jobs. Jobs tell each other the name of the port by a file. Cases:
+ *
+ *     serve FILE ROUNDS, call FILE ROUNDS   two jobs, connected and disconnected so many times
+ *     a FILE, b FILE, c FILE                three jobs in one communicator: b and c meet through a only
+ *     within                                two halves of one job
+ *     names                                 names of services
+ *     errors                                wrong and closed ports
+ *     join PATH listen|call                 over a socket of the program
+ *     die FILE, mourn FILE                  a job that dies
+ *     leave FILE, stay FILE                 a job that ends without a word
+ */
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "mt.h"
+
+static int class_of(int code)
+{
+    int class;
+    MPI_Error_class(code, &class);
+    return class;
+}
+
+/* ---- the name of the port goes through a file ---- */
+
+static void put_name(const char *file, const char *name)
+{
+    char tmp[4096];
+    FILE *f;
+    snprintf(tmp, sizeof(tmp), "%s.new", file);
+    f = fopen(tmp, "w");
+    CHECK(f && fputs(name, f) >= 0 && !fclose(f));
+    EQ(rename(tmp, file), 0);
+}
+
+static void get_name(const char *file, char *name)
+{
+    FILE *f;
+    while (!(f = fopen(file, "r")))
+        usleep(10000);
+    CHECK(fgets(name, MPI_MAX_PORT_NAME, f));
+    fclose(f);
+}
+
+static MPI_Comm accept_at(const char *port, MPI_Comm comm)
+{
+    MPI_Comm inter;
+    int n, inside;
+    MPI_Comm_accept(port, MPI_INFO_NULL, 0, comm, &inter);
+    MPI_Comm_test_inter(inter, &inside);
+    CHECK(inside);
+    MPI_Comm_remote_size(inter, &n);
+    CHECK(n > 0);
+    return inter;
+}
+
+static MPI_Comm serve(const char *file, MPI_Comm comm, char *port)
+{
+    int me;
+    MPI_Comm_rank(comm, &me);
+    if (me == 0) {
+        MPI_Open_port(MPI_INFO_NULL, port);
+        put_name(file, port);
+    }
+    return accept_at(port, comm);
+}
+
+static MPI_Comm call(const char *file, MPI_Comm comm)
+{
+    char port[MPI_MAX_PORT_NAME] = "";
+    MPI_Comm inter;
+    int me;
+    MPI_Comm_rank(comm, &me);
+    if (me == 0)
+        get_name(file, port);
+    MPI_Comm_connect(port, MPI_INFO_NULL, 0, comm, &inter);
+    return inter;
+}
+
+/* ---- what a communicator of several jobs does ---- */
+
+enum { LONGEST = 3 << 20 };
+static const int lengths[] = {0, 1, 64, 1024, 16 << 10, (16 << 10) + 1, 100000, LONGEST};
+static unsigned char *out, *in;
+
+static void fill(int len, int from, int to)
+{
+    for (int i = 0; i < len; i++)
+        out[i] = (unsigned char)(i * 7 + from * 31 + to * 5 + len);
+}
+
+static void check(int len, int from, int to)
+{
+    for (int i = 0; i < len; i++)
+        if (in[i] != (unsigned char)(i * 7 + from * 31 + to * 5 + len))
+            EQ(in[i], (unsigned char)(i * 7 + from * 31 + to * 5 + len));
+}
+
+/* Every pair of c, or of the two groups. */
+static void messages(MPI_Comm c, int me, int num)
+{
+    for (unsigned l = 0; l < sizeof(lengths) / sizeof(*lengths); l++)
+        for (int step = 0; step < num; step++) {
+            int to = (me + step) % num, inter, n, from;
+            MPI_Request r;
+            MPI_Status s;
+            MPI_Comm_test_inter(c, &inter);
+            if (inter && (me >= num || step))
+                continue;
+            from = inter ? me : (me - step + num) % num;
+            to = inter ? me : to;
+            MPI_Irecv(in, LONGEST, MPI_BYTE, step % 2 && !inter ? from : MPI_ANY_SOURCE, (int)l, c, &r);
+            fill(lengths[l], me, to);
+            if (step % 3)
+                MPI_Ssend(out, lengths[l], MPI_BYTE, to, (int)l, c);
+            else
+                MPI_Send(out, lengths[l], MPI_BYTE, to, (int)l, c);
+            MPI_Wait(&r, &s);
+            EQ(s.MPI_SOURCE, from);
+            MPI_Get_count(&s, MPI_BYTE, &n);
+            EQ(n, lengths[l]);
+            check(n, from, me);
+            if (!inter)
+                MPI_Barrier(c);
+        }
+}
+
+static void of_two_groups(MPI_Comm inter)
+{
+    int me, mine, theirs, sum = 0, all[64], value, root;
+    MPI_Comm dup, split;
+    MPI_Comm_rank(inter, &me);
+    MPI_Comm_size(inter, &mine);
+    MPI_Comm_remote_size(inter, &theirs);
+    messages(inter, me, mine < theirs ? mine : theirs);
+    MPI_Barrier(inter);
+    value = me + 1;
+    MPI_Allreduce(&value, &sum, 1, MPI_INT, MPI_SUM, inter);
+    EQ(sum, theirs * (theirs + 1) / 2);
+    MPI_Allgather(&me, 1, MPI_INT, all, 1, MPI_INT, inter);
+    for (int i = 0; i < theirs; i++)
+        EQ(all[i], i);
+    MPI_Comm_dup(inter, &dup);
+    MPI_Comm_compare(inter, dup, &value);
+    EQ(value, MPI_CONGRUENT);
+    MPI_Allgather(&mine, 1, MPI_INT, all, 1, MPI_INT, dup);
+    EQ(all[0], theirs);
+    MPI_Comm_split(dup, me % 2, me, &split);
+    if (split != MPI_COMM_NULL) {
+        MPI_Comm_remote_size(split, &root);
+        EQ(root, (theirs + (me % 2 ? 0 : 1)) / 2);
+        MPI_Barrier(split);
+        MPI_Comm_disconnect(&split);
+    } else {
+        CHECK(me % 2 && theirs < 2);
+    }
+    MPI_Comm_disconnect(&dup);
+}
+
+static void of_group(MPI_Comm c)
+{
+    int me, n, sum, *all, value, left, right;
+    MPI_Comm dup, part;
+    MPI_Group g, half;
+    MPI_Win win;
+    MPI_Comm_rank(c, &me);
+    MPI_Comm_size(c, &n);
+    messages(c, me, n);
+    value = me + 1;
+    MPI_Allreduce(&value, &sum, 1, MPI_INT, MPI_SUM, c);
+    EQ(sum, n * (n + 1) / 2);
+    all = calloc((size_t)n, sizeof(*all));
+    MPI_Alltoall(memset(out, me, (size_t)n * 1000), 1000, MPI_BYTE, in, 1000, MPI_BYTE, c);
+    for (int i = 0; i < n * 1000; i++)
+        EQ(in[i], i / 1000);
+    for (int root = 0; root < n; root++) {
+        memset(out, me == root ? root + 1 : 0, 200000);
+        MPI_Bcast(out, 200000, MPI_BYTE, root, c);
+        EQ(out[199999], root + 1);
+    }
+    MPI_Comm_dup(c, &dup);
+    MPI_Comm_split(dup, me % 2, -me, &part);
+    MPI_Comm_size(part, &value);
+    EQ(value, (n + (me % 2 ? 0 : 1)) / 2);
+    MPI_Allreduce(&me, &sum, 1, MPI_INT, MPI_MAX, part);
+    MPI_Comm_free(&part);
+
+    /* processes of different jobs share no node */
+    MPI_Comm_split_type(dup, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &part);
+    MPI_Comm_group(MPI_COMM_WORLD, &half);
+    MPI_Comm_group(part, &g);
+    for (MPI_Comm_size(part, &value); value--;) {
+        int there;
+        MPI_Group_translate_ranks(g, 1, &value, half, &there);
+        CHECK(there != MPI_UNDEFINED);
+    }
+    MPI_Group_free(&g);
+    MPI_Group_free(&half);
+    MPI_Comm_free(&part);
+
+    /* some of the members, without the others */
+    MPI_Comm_group(dup, &g);
+    MPI_Group_range_incl(g, 1, (int[][3]){{0, n - 1, n > 2 ? 2 : 1}}, &half);
+    MPI_Comm_create_group(dup, half, 3, &part);
+    if (part != MPI_COMM_NULL) {
+        MPI_Barrier(part);
+        MPI_Comm_free(&part);
+    }
+    MPI_Group_free(&g);
+    MPI_Group_free(&half);
+
+    MPI_Win_create(all, (MPI_Aint)((size_t)n * sizeof(*all)), sizeof(*all), MPI_INFO_NULL, dup, &win);
+    MPI_Win_fence(0, win);
+    for (int to = 0; to < n; to++)
+        MPI_Put(&me, 1, MPI_INT, to, me, 1, MPI_INT, win);
+    MPI_Win_fence(0, win);
+    for (int i = 0; i < n; i++)
+        EQ(all[i], i);
+    left = (me + n - 1) % n;
+    right = -1;
+    MPI_Win_lock(MPI_LOCK_SHARED, left, 0, win);
+    MPI_Get(&right, 1, MPI_INT, left, me, 1, MPI_INT, win);
+    MPI_Win_unlock(left, win);
+    EQ(right, me);
+    MPI_Win_free(&win);
+    MPI_Comm_free(&dup);
+    free(all);
+}
+
+static void exercise(MPI_Comm inter, int high)
+{
+    MPI_Comm all;
+    int me, before, mine, theirs;
+    MPI_Comm_rank(inter, &before);
+    MPI_Comm_size(inter, &mine);
+    MPI_Comm_remote_size(inter, &theirs);
+    of_two_groups(inter);
+    MPI_Intercomm_merge(inter, high, &all);
+    MPI_Comm_rank(all, &me);
+    EQ(me, before + (high ? theirs : 0));
+    of_group(all);
+    MPI_Comm_disconnect(&all);
+    MPI_Intercomm_merge(inter, 0, &all); /* both say the same: either order, but one for all */
+    MPI_Comm_rank(all, &me);
+    EQ((me - before) % (theirs ? theirs : 1), 0);
+    MPI_Allgather(&me, 1, MPI_INT, in, 1, MPI_INT, all);
+    for (int i = 0; i < mine + theirs; i++)
+        EQ(((int *)in)[i], i);
+    MPI_Comm_disconnect(&all);
+}
+
+/* ---- cases ---- */
+
+static void serves(const char *file, int rounds)
+{
+    char port[MPI_MAX_PORT_NAME] = "";
+    MPI_Comm inter = serve(file, MPI_COMM_WORLD, port);
+    for (int i = 0;; i++) {
+        exercise(inter, i % 2);
+        MPI_Comm_disconnect(&inter);
+        EQ(inter, MPI_COMM_NULL);
+        if (i + 1 == rounds)
+            break;
+        inter = accept_at(port, MPI_COMM_WORLD);
+    }
+    if (rank == 0)
+        MPI_Close_port(port);
+}
+
+static void calls(const char *file, int rounds)
+{
+    for (int i = 0; i < rounds; i++) {
+        MPI_Comm inter = call(file, MPI_COMM_WORLD);
+        exercise(inter, !(i % 2));
+        MPI_Comm_disconnect(&inter);
+    }
+}
+
+static int descriptors(void)
+{
+    int n = 0;
+    for (int fd = 0; fd < 1024; fd++)
+        n += fcntl(fd, F_GETFD) >= 0;
+    return n;
+}
+
+/* Connections end with their communicators. */
+static void many(const char *file, int rounds, int serving)
+{
+    char port[MPI_MAX_PORT_NAME] = "";
+    int first = 0, got = -1;
+    if (serving) {
+        MPI_Open_port(MPI_INFO_NULL, port);
+        put_name(file, port);
+    }
+    for (int i = 0; i < rounds; i++) {
+        MPI_Comm inter = serving ? accept_at(port, MPI_COMM_SELF) : call(file, MPI_COMM_SELF);
+        MPI_Sendrecv(&i, 1, MPI_INT, 0, 0, &got, 1, MPI_INT, 0, 0, inter, MPI_STATUS_IGNORE);
+        EQ(got, i);
+        MPI_Comm_disconnect(&inter);
+        if (i == 2)
+            first = descriptors();
+    }
+    CHECK(descriptors() <= first + 4); /* the last may still be under way */
+}
+
+static void three(const char *role, const char *file)
+{
+    char port[MPI_MAX_PORT_NAME] = "", second[4096];
+    MPI_Comm inter, ab, abc;
+    int all[3] = {0}, n;
+    snprintf(second, sizeof(second), "%s.c", file);
+    if (*role != 'c') {
+        inter = *role == 'a' ? serve(file, MPI_COMM_WORLD, port) : call(file, MPI_COMM_WORLD);
+        MPI_Intercomm_merge(inter, *role == 'b', &ab);
+        MPI_Comm_disconnect(&inter);
+        if (*role == 'a' && rank == 0)
+            put_name(second, port);
+        inter = accept_at(port, ab);
+    } else {
+        inter = call(second, MPI_COMM_WORLD);
+    }
+    of_two_groups(inter);
+    MPI_Intercomm_merge(inter, *role == 'c', &abc);
+    of_group(abc);
+    MPI_Comm_size(abc, &n);
+    n = 1;
+    MPI_Allreduce((int[3]){*role == 'a', *role == 'b', *role == 'c'}, all, 3, MPI_INT, MPI_SUM, abc);
+    CHECK(all[0] && all[1] && all[2]);
+    MPI_Comm_disconnect(&abc);
+    MPI_Comm_disconnect(&inter);
+    if (*role != 'c')
+        MPI_Comm_disconnect(&ab);
+    if (*role == 'a' && rank == 0)
+        MPI_Close_port(port);
+}
+
+static void within(void)
+{
+    char port[MPI_MAX_PORT_NAME] = "";
+    MPI_Comm half, inter;
+    MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &half);
+    if (rank == 0)
+        MPI_Open_port(MPI_INFO_NULL, port);
+    MPI_Bcast(port, sizeof(port), MPI_CHAR, 0, MPI_COMM_WORLD);
+    if (rank % 2)
+        MPI_Comm_connect(port, MPI_INFO_NULL, 0, half, &inter);
+    else
+        inter = accept_at(port, half);
+    of_two_groups(inter);
+    MPI_Comm_disconnect(&inter);
+    if (rank == 0)
+        MPI_Close_port(port);
+    MPI_Comm_free(&half);
+}
+
+static void names(void)
+{
+    char port[MPI_MAX_PORT_NAME] = "some text", got[MPI_MAX_PORT_NAME] = "";
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    EQ(class_of(MPI_Lookup_name("mrmpi test", MPI_INFO_NULL, got)), MPI_ERR_NAME);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0) {
+        EQ(class_of(MPI_Unpublish_name("mrmpi test", MPI_INFO_NULL, port)), MPI_ERR_SERVICE);
+        EQ(MPI_Publish_name("mrmpi test", MPI_INFO_NULL, port), MPI_SUCCESS);
+        EQ(class_of(MPI_Publish_name("mrmpi test", MPI_INFO_NULL, port)), MPI_ERR_SERVICE);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    EQ(MPI_Lookup_name("mrmpi test", MPI_INFO_NULL, got), MPI_SUCCESS);
+    CHECK(!strcmp(got, port));
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0)
+        EQ(MPI_Unpublish_name("mrmpi test", MPI_INFO_NULL, port), MPI_SUCCESS);
+    MPI_Barrier(MPI_COMM_WORLD);
+    EQ(class_of(MPI_Lookup_name("mrmpi test", MPI_INFO_NULL, got)), MPI_ERR_NAME);
+}
+
+/* What a program does wrong is an error of all its processes. */
+static void errors(void)
+{
+    char port[MPI_MAX_PORT_NAME] = "mrmpi-port-1:00", good[MPI_MAX_PORT_NAME] = "";
+    MPI_Comm inter = 0;
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    EQ(class_of(MPI_Comm_connect("nonsense", MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter)), MPI_ERR_PORT);
+    EQ(class_of(MPI_Comm_connect(port, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter)), MPI_ERR_PORT);
+    EQ(class_of(MPI_Comm_accept(port, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter)), MPI_ERR_PORT);
+    EQ(class_of(MPI_Comm_accept(port, MPI_INFO_NULL, size, MPI_COMM_WORLD, &inter)), MPI_ERR_ROOT);
+    EQ(class_of(MPI_Close_port(port)), MPI_ERR_PORT);
+    if (rank == 0) {
+        EQ(MPI_Open_port(MPI_INFO_NULL, good), MPI_SUCCESS);
+        EQ(class_of(MPI_Comm_connect(good, MPI_INFO_NULL, 0, MPI_COMM_SELF, &inter)), MPI_ERR_PORT);
+        EQ(MPI_Close_port(good), MPI_SUCCESS);
+        EQ(class_of(MPI_Close_port(good)), MPI_ERR_PORT);
+    }
+    MPI_Bcast(good, sizeof(good), MPI_CHAR, 0, MPI_COMM_WORLD);
+    if (rank)
+        EQ(class_of(MPI_Comm_connect(good, MPI_INFO_NULL, 0, MPI_COMM_SELF, &inter)), MPI_ERR_PORT);
+    MPI_Barrier(MPI_COMM_WORLD); /* rank 0 answers */
+}
+
+static void join(const char *path, int listens)
+{
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_STREAM, 0), on;
+    MPI_Comm inter;
+    snprintf(at.sun_path, sizeof(at.sun_path), "%s", path);
+    if (listens) {
+        CHECK(!bind(fd, (struct sockaddr *)&at, sizeof(at)) && !listen(fd, 1));
+        on = accept(fd, NULL, NULL);
+        close(fd);
+        fd = on;
+    } else {
+        while (connect(fd, (struct sockaddr *)&at, sizeof(at)))
+            usleep(10000);
+    }
+    EQ(MPI_Comm_join(fd, &inter), MPI_SUCCESS);
+    exercise(inter, listens);
+    MPI_Comm_disconnect(&inter);
+    EQ(write(fd, "x", 1), 1); /* the socket is the program's again */
+    EQ(read(fd, in, 1), 1);
+    EQ(in[0], 'x');
+    close(fd);
+}
+
+static void mourns(const char *file)
+{
+    char port[MPI_MAX_PORT_NAME] = "", byte;
+    MPI_Comm inter = serve(file, MPI_COMM_WORLD, port);
+    MPI_Comm all, left;
+    int err, sum, at;
+    MPI_Intercomm_merge(inter, 0, &all);
+    MPI_Comm_set_errhandler(inter, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(all, MPI_ERRORS_RETURN);
+    MPI_Barrier(inter);
+    MPI_Comm_remote_size(inter, &at);
+    err = MPI_Recv(&byte, 1, MPI_BYTE, rank % at, 0, inter, MPI_STATUS_IGNORE);
+    EQ(class_of(err), MPIX_ERR_PROC_FAILED);
+    err = MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, inter);
+    EQ(class_of(err), MPIX_ERR_PROC_FAILED);
+    MPIX_Comm_revoke(all);
+    EQ(MPIX_Comm_shrink(all, &left), MPI_SUCCESS); /* the living */
+    MPI_Comm_size(left, &sum);
+    EQ(sum, size);
+    MPI_Barrier(left);
+    MPI_Comm_free(&left);
+    MPI_Comm_free(&all);
+    MPI_Comm_free(&inter);
+    MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD); /* the job is whole */
+    EQ(sum, size * (size - 1) / 2);
+}
+
+static void dies(const char *file)
+{
+    MPI_Comm inter = call(file, MPI_COMM_WORLD), all;
+    MPI_Intercomm_merge(inter, 1, &all);
+    MPI_Barrier(inter);
+    usleep(50000);
+    raise(SIGKILL);
+}
+
+/* Neither disconnects: the last messages arrive, and the end of the other job is no failure. */
+static void stays(const char *file, int leaves)
+{
+    char port[MPI_MAX_PORT_NAME] = "";
+    MPI_Comm inter = leaves ? call(file, MPI_COMM_WORLD) : serve(file, MPI_COMM_WORLD, port);
+    int n, theirs;
+    MPI_Comm_remote_size(inter, &theirs);
+    if (leaves) {
+        MPI_Request r;
+        fill(LONGEST, rank, 0);
+        for (int i = 0; i < 20; i++)
+            MPI_Send(out, 5000, MPI_BYTE, 0, 1, inter);
+        MPI_Isend(out, LONGEST, MPI_BYTE, 0, 2, inter, &r);
+        MPI_Request_free(&r);
+        return;
+    }
+    usleep(300000);
+    for (int from = 0; rank == 0 && from < theirs; from++) {
+        MPI_Status s;
+        for (int i = 0; i < 20; i++)
+            MPI_Recv(in, LONGEST, MPI_BYTE, from, 1, inter, &s);
+        MPI_Recv(in, LONGEST, MPI_BYTE, from, 2, inter, &s);
+        MPI_Get_count(&s, MPI_BYTE, &n);
+        EQ(n, LONGEST);
+        check(LONGEST, from, 0);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const char *what = argc > 1 ? argv[1] : "";
+    mt_begin(&argc, &argv);
+    out = malloc(LONGEST);
+    in = malloc(LONGEST);
+    if (!strcmp(what, "serve"))
+        serves(argv[2], atoi(argv[3]));
+    else if (!strcmp(what, "call"))
+        calls(argv[2], atoi(argv[3]));
+    else if (!strcmp(what, "many-serve") || !strcmp(what, "many-call"))
+        many(argv[2], atoi(argv[3]), what[5] == 's');
+    else if (strlen(what) == 1)
+        three(what, argv[2]);
+    else if (!strcmp(what, "within"))
+        within();
+    else if (!strcmp(what, "names"))
+        names();
+    else if (!strcmp(what, "errors"))
+        errors();
+    else if (!strcmp(what, "join"))
+        join(argv[2], argv[3][0] == 'l');
+    else if (!strcmp(what, "mourn"))
+        mourns(argv[2]);
+    else if (!strcmp(what, "die"))
+        dies(argv[2]);
+    else
+        stays(argv[2], what[0] == 'l');
+    MPI_Finalize(); /* out may still be read */
+    free(out);
+    free(in);
+    return 0;
+}

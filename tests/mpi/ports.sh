@@ -1,0 +1,67 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# timeout: 600
+# Jobs that connect to each other (ports.c): on one machine, with and without a launcher; between simulated hosts.
+. "$(dirname "$0")/../tap.sh"
+topology=$(cd "$(dirname "$0")/../.." && pwd)/etc/topologies/two-hosts-two-rails.net
+program=$BUILD/tests/mpi/ports
+
+job() { # RANKS WORDS...: a job; 0 RANKS: a process without launcher. $by: options of mrrun
+  local n=$1
+  shift
+  # shellcheck disable=SC2086
+  case $n in
+  0) timeout -k 5 100 "$program" "$@" ;;
+  *) timeout -k 5 100 mrrun ${by:-} -n "$n" "$program" "$@" ;;
+  esac </dev/null
+}
+
+# jobs STATUS "RANKS WORDS"...: at the same time; prints their output, and succeeds if all end well, the last with STATUS
+jobs_end() {
+  local i=0 want=$1 bad=0 pids=() pid
+  shift
+  rm -f "$tmp"/port*
+  for words; do
+    # shellcheck disable=SC2086
+    job $words >"$tmp/out.$i" 2>&1 &
+    pids+=($!)
+    i=$((i + 1))
+  done
+  for pid in "${pids[@]}"; do
+    i=$((i - 1))
+    wait "$pid"
+    [ $? -eq "$([ $i -eq 0 ] && echo "$want" || echo 0)" ] || bad=1
+  done
+  cat "$tmp"/out.*
+  rm -f "$tmp"/out.*
+  return $bad
+}
+far() { # LINKS WORDS...: jobs_end on the hosts of a fabric
+  MRMPI_LINKS=$1 MRMPI_LOG_LEVEL=0 by="--ppn 1" timeout -k 5 300 simfab run --topology "$topology" --model hdr -- \
+    bash -c 'jobs_end "$@"; s=$?; exit $s' _ "${@:2}"
+}
+export tmp program
+export -f job jobs_end
+
+ok "halves of a job" job 4 within
+ok "names of services, in a job" job 3 names
+ok "and without launcher" job 0 names
+ok "wrong ports are errors, and so are closed ones" job 2 errors
+p=$tmp/port
+for sizes in "1 1" "2 3" "4 1" "0 2" "0 0"; do
+  read -r a b <<<"$sizes"
+  ok "two jobs of $a and $b (0: no launcher), twice" jobs_end 0 "$a serve $p 2" "$b call $p 2"
+done
+ok "three jobs, two of which have met through the third" jobs_end 0 "2 a $p" "1 b $p" "2 c $p"
+ok "a hundred connections in a row leave no descriptor" jobs_end 0 "1 many-serve $p 100" "1 many-call $p 100"
+ok "the other job ends: its last messages arrive" jobs_end 0 "2 stay $p" "3 leave $p"
+ok "the other job dies: an error, and this job goes on" jobs_end 137 "2 mourn $p" "2 die $p"
+ok "processes meet over a socket of theirs" jobs_end 0 "1 join $p l" "0 join $p call"
+MRMPI_OVERSUBSCRIBED=1 ok "ranks that sleep early" jobs_end 0 "3 serve $p 1" "2 call $p 1"
+
+for links in auto ud; do
+  ok "jobs on two hosts ($links)" far $links 0 "2 serve $p 1" "2 call $p 1"
+  ok "three jobs on two hosts ($links)" far $links 0 "2 a $p" "2 b $p" "1 c $p"
+done
+ok "a job on two hosts dies" far auto 137 "2 mourn $p" "2 die $p"
+done_testing
