@@ -12,10 +12,10 @@ $(BUILD)/man/libmrmpi.7: man/libmrmpi.7.in $(BUILD)/man/page
 	$(call say,MAN,$@)
 	$(Q)$(BUILD)/man/page man/libmrmpi.7.in >$@.part && mv $@.part $@
 
-# The table of functions is made of the header and of the list of what is not supported.
+# The table of functions is made of the header.
 MANPAGES += $(BUILD)/man/mrmpi-functions.7
 all: $(BUILD)/man/mrmpi-functions.7
-$(BUILD)/man/mrmpi-functions.7: man/functions.sh libmrmpi/include/mpi.h libmrmpi/api/absent.c
+$(BUILD)/man/mrmpi-functions.7: man/functions.sh libmrmpi/include/mpi.h
 	$(call say,MAN,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)man/functions.sh libmrmpi/include/mpi.h libmrmpi/api/absent.c >$@
+	$(Q)man/functions.sh libmrmpi/include/mpi.h >$@

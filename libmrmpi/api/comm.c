@@ -266,6 +266,8 @@ static enum mr_err free_comm(MPI_Comm *comm, struct mr_comm **for_errors)
     }
     api_handle_free(ABI_COMM, abi_number(*comm));
     c->handle = 0;
+    if (c == mr_comm_parent)
+        mr_comm_forget_parent();
     mr_comm_put(c);
     *comm = MPI_COMM_NULL;
     return MR_SUCCESS;
@@ -344,15 +346,6 @@ MPI_FN(int, Comm_remote_group, (MPI_Comm comm, MPI_Group *group))
     NOT_NULL(group);
     err = api_new_group(mr_group_get(mr_comm_peers(c)), group);
     API_LEAVE(c);
-}
-
-/* No process of ours was spawned. */
-MPI_FN(int, Comm_get_parent, (MPI_Comm * parent))
-{
-    API_ENTER();
-    NOT_NULL(parent);
-    *parent = MPI_COMM_NULL;
-    API_LEAVE(NULL);
 }
 
 MPI_FN(int, Comm_set_name, (MPI_Comm comm, const char *comm_name))

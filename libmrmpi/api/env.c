@@ -29,6 +29,7 @@ static pid_t ends_at_exit; /* the process that ends the library: not its childre
 
 static void end_library(void)
 {
+    api_parent_finalize();
     api_leaks_at_end();
     api_leaks_count();
     api_comm_finalize();

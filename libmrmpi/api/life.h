@@ -11,6 +11,7 @@ void api_library_leave(bool at_once);                     /* at_once: after the 
 enum abi_thread_level api_thread_level_of(int required);  /* the highest that the program asks for */
 
 void api_comm_finalize(void);
+void api_parent_finalize(void); /* before open objects are counted */
 void api_errhandlers_finalize(void);
 void api_info_finalize(void);
 

@@ -67,6 +67,7 @@ struct mr_config {
     _Atomic int stats;     /* print counters at finalize */
     char *record;      /* file for the figures and the timeline of this rank (base/record.h); %r: its rank; "": none */
     int record_events; /* events kept in the record */
+    char *parent;      /* port of the program that started this job; "": none */
     char *inquiry;     /* directory of the launcher's inquiries (api/inquiry.h); "": none */
     int recover;       /* the launcher tells of ranks that die, and the others go on */
     _Atomic int leaks; /* report objects that were not freed, at finalize */

@@ -158,6 +158,16 @@ enum mr_err mr_port_close(const char *name);
 enum mr_err mr_comm_accept(struct mr_comm *c, const char *port, int root, enum mr_err wrong, struct mr_comm **out);
 enum mr_err mr_comm_connect(struct mr_comm *c, const char *port, int root, enum mr_err wrong, struct mr_comm **out);
 enum mr_err mr_comm_join(int fd, struct mr_comm **out);
+/*
+ * Starts a job by mrrun, at the root; words: the command line, NULL at its end. The processes
+ * connect to the root's group in MPI_Init: MRMPI_PARENT, their setting, has the name of a port.
+ */
+#define MR_PARENT_VARIABLE "MRMPI_PARENT"
+enum { MR_PORT_MAX = 256 };
+enum mr_err mr_comm_spawn(struct mr_comm *c, char **words, int root, enum mr_err wrong, struct mr_comm **out);
+extern struct mr_comm *mr_comm_parent; /* NULL: no program started this process, or the program has freed it */
+enum mr_err mr_comm_meet_parent(void); /* in MPI_Init */
+void mr_comm_forget_parent(void);
 /* *out NULL: color is MR_UNDEFINED */
 enum mr_err mr_comm_split(struct mr_comm *c, int color, int key, enum mr_err wrong, struct mr_comm **out);
 enum mr_err mr_comm_split_node(struct mr_comm *c, bool in, int key, struct mr_comm **out); /* by shared memory */

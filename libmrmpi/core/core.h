@@ -106,7 +106,8 @@ enum mr_err {
     MR_ERR_REVOKED,
     MR_ERR_PORT,
     MR_ERR_SERVICE,
-    MR_ERR_LAST = MR_ERR_SERVICE
+    MR_ERR_SPAWN,
+    MR_ERR_LAST = MR_ERR_SPAWN
 };
 
 /* Text for the error that this thread is about to return: function, argument, value, host, rail. Bounded, never fails.

@@ -88,6 +88,7 @@ static const struct {
     E(UNSUPPORTED_DATAREP, "unsupported data representation"),
     E(PORT, "invalid port name"),
     E(SERVICE, "invalid service name"),
+    E(SPAWN, "processes could not be started"),
     E(PROC_FAILED, "a process of the job has failed"),
     E(PROC_FAILED_PENDING, "a process has failed that may be the sender; the receive goes on"),
     E(REVOKED, "the communicator has been revoked"),

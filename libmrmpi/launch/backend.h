@@ -18,6 +18,7 @@ struct mr_launch_world {
     int appnum; /* number of the part of the launcher's command line; negative: not known */
     struct mr_nodemap map;
     char *job_id;    /* never NULL */
+    char *space;     /* never NULL */
     char *node_name; /* never NULL */
 };
 

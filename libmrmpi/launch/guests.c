@@ -37,13 +37,13 @@ int mr_guest_random(void *out, size_t len)
     return getrandom(out, len, 0) == (ssize_t)len ? 0 : -EIO;
 }
 
-/* Launchers name jobs for all of a cluster. A process without launcher has a name of its own. */
+/* Namespaces have parts made by chance, or are numbered for a cluster. A process without launcher has its own name. */
 static uint64_t own_job(void)
 {
-    const char *id = guests.launch->job_id;
+    const char *id = guests.launch->space;
 
     while (!guests.job) {
-        if (*id)
+        if (id && *id)
             guests.job = mix_bits(hash_bytes(0xcbf29ce484222325u, id, strlen(id))) | 1;
         else if (mr_guest_random(&guests.job, sizeof guests.job))
             return 0;

@@ -40,6 +40,7 @@ static void clear_world(void)
 {
     mr_nodemap_clear(&self.world.map);
     free(self.world.job_id);
+    free(self.world.space);
     free(self.world.node_name);
     memset(&self.world, 0, sizeof(self.world));
     memset(&self.view, 0, sizeof(self.view));
@@ -86,6 +87,7 @@ static int init_locked(const struct mr_launch **out)
         .node_of = self.world.map.node_of,
         .local_ranks = self.world.map.local_ranks,
         .job_id = self.world.job_id,
+        .space = self.world.space,
         .node_name = self.world.node_name,
     };
     mr_guests_begin(&self.view);

@@ -18,6 +18,7 @@
 #ifndef MRMPI_LAUNCH_LAUNCH_H
 #define MRMPI_LAUNCH_LAUNCH_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -28,6 +29,7 @@ struct mr_launch {
     int num_nodes;
     const int *node_of;     /* [size] node of each world rank: 0 .. num_nodes-1, in order of first appearance by rank */
     const int *local_ranks; /* [local_size] world ranks on this node, ascending; local_ranks[local_rank] == rank */
+    const char *space;      /* the launcher's namespace for the ranks of this job, and no others; "": no launcher */
     const char *job_id;     /* as the launcher names the job; "" for a process without launcher */
     const char *node_name;  /* the launcher's name of this node; "": none */
 };
@@ -106,6 +108,16 @@ uint64_t mr_guest_name(int number);
 int mr_launch_publish_name(const char *name, const char *value);
 int mr_launch_look_up_name(const char *name, char *value, size_t cap);
 int mr_launch_unpublish_name(const char *name);
+
+/*
+ * Jobs started by this process (started.c), each by mrrun. words: its command line, of which the first word does not
+ * matter; variable: NAME=VALUE for its environment. The process of mrrun, or a negative errno.
+ */
+int mr_launch_start(char **words, char *variable);
+/* True once, when that mrrun has ended; *status: its exit status, 128 + a signal, or -1: not known. */
+bool mr_launch_started_ended(int pid, int *status);
+/* Waits until all of them have ended. */
+void mr_launch_started_wait(void);
 
 /* A sentence about the last failure of this thread: the launcher, the fault and the remedy, or the error's name. */
 const char *mr_launch_why(int err);

@@ -358,8 +358,9 @@ static int learn_pmi_world(struct mr_launch_world *world)
     world->size = pmi.size;
     world->appnum = pmi.appnum;
     world->job_id = strdup(pmi.job);
+    world->space = strdup(pmi.job);
     world->node_name = strdup(mr_detect_node_name());
-    return world->job_id && world->node_name ? learn_map(world) : -ENOMEM;
+    return world->job_id && world->space && world->node_name ? learn_map(world) : -ENOMEM;
 }
 
 static int pmi_init(const struct mr_pmi_protocol *protocol, struct mr_launch_world *world)

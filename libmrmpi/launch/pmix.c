@@ -408,10 +408,11 @@ static int learn_pmix_world(struct mr_launch_world *world)
     world->job_id = get_string(PMIX_RANK_WILDCARD, PMIX_JOBID);
     if (!world->job_id)
         world->job_id = strdup(me.nspace);
+    world->space = strdup(me.nspace);
     world->node_name = get_string(me.rank, PMIX_HOSTNAME);
     if (!world->node_name)
         world->node_name = strdup(host ? host : "");
-    return world->job_id && world->node_name ? 0 : -ENOMEM;
+    return world->job_id && world->space && world->node_name ? 0 : -ENOMEM;
 }
 
 /* A value put under a key in one life is not overwritten in the next: others may still have the old value. */

@@ -27,8 +27,9 @@ static int singleton_init(struct mr_launch_world *world)
     world->size = 1;
     world->appnum = 0;
     world->job_id = strdup("");
+    world->space = strdup("");
     world->node_name = strdup("");
-    if (!world->job_id || !world->node_name)
+    if (!world->job_id || !world->space || !world->node_name)
         return -ENOMEM;
     return mr_nodemap_from_ids(&world->map, 0, 1, &only);
 }

@@ -50,11 +50,6 @@ functions=$BUILD/man/mrmpi-functions.7
 sed -nE 's/^(MPIX?_[A-Za-z_0-9]+)\t.*/\1/p' "$functions" | sort >"$tmp/listed"
 nm -D --defined-only "$BUILD/lib/libmpi.so.12" | awk '$2 ~ /[TW]/ && $3 ~ /^MPIX?_/ { print $3 }' | sort >"$tmp/exported"
 is "mrmpi-functions(7) lists every function of the library once" "$(diff "$tmp/listed" "$tmp/exported")" ""
-families() { # what libmrmpi(7) says is not there: functions of it that the table has as supported
-  sed -nE 's/^(MPIX?_[A-Za-z_0-9]+)\tyes$/\1/p' "$functions" |
-    grep -E '^MPI_Comm_spawn'
-}
-is "the table has as unsupported what libmrmpi(7) says is not there" "$(families)" ""
 led=$(sed -n '/^} led\[\] = {/,/^};/p' libmrmpi/verbs/memory/calls.c | grep -oE '\{"[a-z0-9]+"' | tr -d '{"' | grep -v '^mmap64$' | sort)
 for f in $led; do
   section "$library" NOTES | grep -qw "$f" || echo "$f"

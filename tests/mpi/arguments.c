@@ -119,6 +119,7 @@ static struct rule rule_of(const struct function *f, const struct arg *a)
          {{"invalid", MPI_KEYVAL_INVALID, MPI_ERR_KEYVAL},
           {"none", NONE, MPI_ERR_KEYVAL},
           {"freed", have.freed_key, MPI_ERR_KEYVAL}}},
+        {"int", "|maxprocs|", 1, BAD(0, MPI_ERR_ARG)},
         {"int", "|ndims|", 1, BAD(-1, MPI_ERR_DIMS)},
         {"int", "|logical_size|", 4, BAD(-99, MPI_ERR_ARG)},
         {"int", "|order|", MPI_ORDER_C, BAD(-99, MPI_ERR_ARG)},
@@ -179,6 +180,9 @@ static int allowed(const struct function *f, const struct arg *a, const struct w
         {"MPI_Info_get", "value"},
         {"MPI_Info_create_env", "argv"},
         {"", "weights"},
+        {"MPI_Comm_spawn", "argv"},
+        {"MPI_Comm_spawn", "array_of_argv"},
+        {"MPI_Comm_spawn", "array_of_errcodes"},
         {"MPI_Cart_map", "periods"},
         /* another argument cannot be right here: a type that was made, an intercommunicator */
         {"MPI_Type_get_contents", "integers"},
@@ -267,10 +271,16 @@ static long right(const struct function *f, const struct arg *a, long *at)
         return have.win_key;
     if (!strcmp(a->type, "MPI_Win") && (begins(f, "MPI_Win_attach") || begins(f, "MPI_Win_detach")))
         return have.dynamic;
+    if (begins(f, "MPI_Comm_spawn") && strstr(a->name, "argv"))
+        return 0;
     if (r.type && (r.right || !strchr(a->type, '*')))
         return r.right;
     if (!strcmp(a->type, "const MPI_Datatype *"))
         fill((int *)at, MPI_INT);
+    else if (!strcmp(a->type, "const MPI_Info *"))
+        fill((int *)at, MPI_INFO_NULL);
+    else if (!strcmp(a->name, "array_of_commands"))
+        at[0] = (long)"x";
     else if (!strcmp(a->type, "MPI_Request *"))
         fill((int *)at, MPI_REQUEST_NULL);
     else if (!strcmp(a->type, "const int *") && !strstr(a->name, "disp") && !strstr(not_one, a->name))

@@ -71,6 +71,8 @@ int mr_init(int thread_level)
     if ((err = mr_coll_init()))
         return init_failed("reading the file of MRMPI_COLL_TABLE", err);
     mr_rma_init();
+    if (mr_comm_meet_parent()) /* the detail says why */
+        return -ECONNREFUSED;
     mr_threaded = thread_level == THREAD_MULTIPLE;
     if ((err = mr_helper_start()))
         return init_failed("starting the thread of MRMPI_ASYNC_PROGRESS", err);
@@ -120,5 +122,6 @@ void mr_finalize(void)
     mr_comm_finalize();
     mr_making_finalize();
     mr_type_f90_finalize();
+    mr_launch_started_wait(); /* their output is passed on by this process's launcher */
     mr_launch_finalize();
 }

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "libmrmpi/base/base.h"
 #include "libmrmpi/coll/coll.h"
 #include "libmrmpi/coll/comm/internal.h"
 #include "libmrmpi/launch/launch.h"
@@ -354,4 +355,83 @@ enum mr_err mr_comm_join(int fd, struct mr_comm **out)
         return mr_fail(MR_ERR_OTHER, "the socket leads to this process itself");
     found.number = j.in.number ^ j.out.number;
     return connect_groups(mr_comm_self, 0, &found, MR_SUCCESS, out);
+}
+
+/* ---- processes started by a program ------------------------------------------------------------------------------ */
+
+struct mr_comm *mr_comm_parent;
+
+struct birth {
+    struct acceptance at;
+    int launcher, status; /* its process; its exit status, once ended */
+    bool ended;
+};
+
+static bool is_born(void *arg)
+{
+    struct birth *b = arg;
+
+    if (is_asked(&b->at))
+        return true;
+    b->ended = mr_launch_started_ended(b->launcher, &b->status);
+    return b->ended;
+}
+
+/* Starts the job, and waits for the question of its first process. */
+static enum mr_err give_birth(char **words, struct ask *found)
+{
+    char variable[sizeof(MR_PARENT_VARIABLE "=") + MR_PORT_MAX], *port = variable + sizeof(MR_PARENT_VARIABLE);
+    struct birth b = {0};
+    enum mr_err err;
+
+    snprintf(variable, sizeof(variable), "%s=", MR_PARENT_VARIABLE);
+    if ((err = mr_port_open(port, MR_PORT_MAX)) || (err = find_door(port, &b.at.door)))
+        return err;
+    b.launcher = mr_launch_start(words, variable);
+    if (b.launcher < 0) {
+        mr_port_close(port);
+        return mr_fail(MR_ERR_SPAWN, "mrrun cannot be started: %s", strerror(-b.launcher));
+    }
+    mr_progress_until(is_born, &b);
+    if (b.ended) {
+        mr_port_close(port);
+        return mr_fail(MR_ERR_SPAWN, "the processes ended before they had called MPI_Init (%s %d)",
+                       b.status > 128 ? "mrrun's status" : "exit status", b.status);
+    }
+    *found = b.at.found;
+    if (mr_door_send(found->process, MR_DOOR_OPEN, found->door, found->number))
+        err = mr_fail(MR_ERR_SPAWN, "the first process has ended");
+    mr_port_close(port);
+    return err;
+}
+
+enum mr_err mr_comm_spawn(struct mr_comm *c, char **words, int root, enum mr_err wrong, struct mr_comm **out)
+{
+    struct ask found;
+    bool first = c->rank == root && !wrong;
+
+    *out = NULL;
+    if (first && (wrong = give_birth(words, &found)))
+        first = false;
+    return connect_groups(c, root, first ? &found : NULL, wrong, out);
+}
+
+enum mr_err mr_comm_meet_parent(void)
+{
+    enum mr_err err;
+
+    if (!*mr_config.parent)
+        return MR_SUCCESS;
+    unsetenv(MR_PARENT_VARIABLE); /* programs that this one starts have another parent */
+    err = mr_comm_connect(mr_comm_world, mr_config.parent, 0, MR_SUCCESS, &mr_comm_parent);
+    if (!err)
+        strcpy(mr_comm_parent->name, "MPI_COMM_PARENT");
+    return err;
+}
+
+void mr_comm_forget_parent(void)
+{
+    if (mr_comm_parent)
+        mr_comm_put(mr_comm_parent);
+    mr_comm_parent = NULL;
 }

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Processes started by a program. Cases of the parent; children have "child" as their first argument:
+ *
+ *     some N         N children, of this program; messages and collectives with them; once more, disconnected at once
+ *     parts          two programs, with their arguments, numbers and directory
+ *     many ROUNDS    so many children, one after another
+ *     tree           children that have children
+ *     wrong          programs that cannot be run, that end early, wrong arguments
+ *     leaves         the parent does not disconnect
+ *     dies           children die
+ */
+#include <signal.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "mt.h"
+
+static char *self;
+
+static int class_of(int code)
+{
+    int class;
+    MPI_Error_class(code, &class);
+    return class;
+}
+
+static int descriptors(void)
+{
+    int n = 0;
+    for (int fd = 0; fd < 1024; fd++)
+        n += fcntl(fd, F_GETFD) >= 0;
+    return n;
+}
+
+/* Both sides. first: of the two groups in the merged communicator. */
+static void talk(MPI_Comm inter, int parents)
+{
+    int mine, theirs, me, sum = -1, value, ranks;
+    MPI_Comm all;
+    MPI_Comm_rank(inter, &me);
+    MPI_Comm_size(inter, &mine);
+    MPI_Comm_remote_size(inter, &theirs);
+    value = parents ? 1 : 100;
+    MPI_Allreduce(&value, &sum, 1, MPI_INT, MPI_SUM, inter);
+    EQ(sum, theirs * (parents ? 100 : 1));
+    MPI_Intercomm_merge(inter, !parents, &all);
+    MPI_Comm_rank(all, &ranks);
+    EQ(ranks, me + (parents ? 0 : theirs));
+    MPI_Allreduce(&value, &sum, 1, MPI_INT, MPI_SUM, all);
+    EQ(sum, mine * value + theirs * (101 - value));
+    MPI_Comm_disconnect(&all);
+}
+
+static MPI_Comm start(char *what, int n, int *codes)
+{
+    char *args[] = {"child", what, NULL};
+    MPI_Comm inter;
+    int theirs;
+    EQ(MPI_Comm_spawn(self, args, n, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter, codes), MPI_SUCCESS);
+    MPI_Comm_remote_size(inter, &theirs);
+    EQ(theirs, n);
+    return inter;
+}
+
+static void some(int n)
+{
+    int codes[16];
+    MPI_Comm inter;
+    memset(codes, 1, sizeof(codes));
+    inter = start("talk", n, codes);
+    for (int i = 0; i < n; i++)
+        EQ(codes[i], MPI_SUCCESS);
+    talk(inter, 1);
+    MPI_Comm_disconnect(&inter);
+    inter = start("part", n, MPI_ERRCODES_IGNORE);
+    MPI_Comm_disconnect(&inter);
+}
+
+static void parts(void)
+{
+    char dir[4096], *first[] = {"child", "part 0", "two words", "-n", NULL}, *second[] = {"child", "part 1", NULL};
+    char **argvs[] = {first, second}, *commands[] = {self, strrchr(self, '/') + 1}, path[4096];
+    int numbers[] = {1, 2}, codes[3] = {1, 1, 1};
+    MPI_Info infos[2];
+    MPI_Comm inter;
+    snprintf(path, sizeof(path), "/nowhere:%.*s", (int)(strrchr(self, '/') - self), self);
+    MPI_Info_create(&infos[0]);
+    MPI_Info_create(&infos[1]);
+    MPI_Info_set(infos[0], "wdir", "/");
+    MPI_Info_set(infos[1], "path", path);
+    EQ(MPI_Comm_spawn_multiple(2, commands, argvs, numbers, infos, 0, MPI_COMM_WORLD, &inter, codes), MPI_SUCCESS);
+    for (int i = 0; i < 3; i++)
+        EQ(codes[i], MPI_SUCCESS);
+    if (rank == 0) {
+        CHECK(getcwd(dir, sizeof(dir)));
+        MPI_Send(dir, (int)strlen(dir) + 1, MPI_CHAR, 1, 0, inter);
+    }
+    MPI_Allreduce(NULL, NULL, 0, MPI_INT, MPI_SUM, inter);
+    MPI_Comm_disconnect(&inter);
+    MPI_Info_free(&infos[0]);
+    MPI_Info_free(&infos[1]);
+}
+
+static void child_of_parts(MPI_Comm parent, char **argv)
+{
+    char dir[4096], got[4096];
+    int *app, there;
+    MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_APPNUM, &app, &there);
+    CHECK(there && getcwd(dir, sizeof(dir)));
+    EQ(size, 3);
+    EQ(*app, rank > 0);
+    EQ(argv[2][5] - '0', rank > 0);
+    if (rank == 0)
+        CHECK(!strcmp(argv[3], "two words") && !strcmp(argv[4], "-n") && !argv[5] && !strcmp(dir, "/"));
+    if (rank == 1) {
+        MPI_Recv(got, sizeof(got), MPI_CHAR, 0, 0, parent, MPI_STATUS_IGNORE);
+        CHECK(!strcmp(got, dir) && !argv[3]);
+    }
+    MPI_Allreduce(NULL, NULL, 0, MPI_INT, MPI_SUM, parent);
+}
+
+static void many(int rounds)
+{
+    int first = 0;
+    for (int i = 0; i < rounds; i++) {
+        MPI_Comm inter = start("part", 1, MPI_ERRCODES_IGNORE);
+        MPI_Comm_disconnect(&inter);
+        if (i == 2)
+            first = descriptors();
+    }
+    CHECK(descriptors() <= first + 4);
+}
+
+static void wrong(void)
+{
+    char *args[] = {"child", "early", NULL}, *colon[] = {":", NULL};
+    int codes[2] = {0, 0};
+    MPI_Comm inter = 0;
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    EQ(class_of(MPI_Comm_spawn("/nowhere/program", MPI_ARGV_NULL, 2, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter, codes)),
+       MPI_ERR_SPAWN);
+    EQ(inter, MPI_COMM_NULL);
+    EQ(codes[0], rank ? 0 : MPI_ERR_SPAWN);
+    EQ(codes[1], rank ? 0 : MPI_ERR_SPAWN);
+    EQ(class_of(MPI_Comm_spawn(self, args, 2, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter, codes)), MPI_ERR_SPAWN);
+    EQ(class_of(MPI_Comm_spawn("true", MPI_ARGV_NULL, 2, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter, codes)),
+       MPI_ERR_SPAWN);
+    EQ(class_of(MPI_Comm_spawn(self, colon, 1, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter, codes)), MPI_ERR_SPAWN);
+    EQ(class_of(MPI_Comm_spawn("-n", MPI_ARGV_NULL, 1, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter, codes)),
+       MPI_ERR_SPAWN);
+    EQ(class_of(MPI_Comm_spawn(self, args, 0, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter, codes)), MPI_ERR_ARG);
+    EQ(class_of(MPI_Comm_spawn(self, args, 1, MPI_INFO_NULL, size, MPI_COMM_WORLD, &inter, codes)), MPI_ERR_ROOT);
+}
+
+static void leaves(void)
+{
+    int n = 5000, *many = calloc((size_t)n, sizeof(*many));
+    MPI_Comm inter = start("stay", 2, MPI_ERRCODES_IGNORE);
+    if (rank == 0)
+        for (int to = 0; to < 2; to++)
+            MPI_Send(many, n, MPI_INT, to, 0, inter);
+    free(many);
+}
+
+static void dies(void)
+{
+    int byte, err;
+    MPI_Comm inter = start("die", 2, MPI_ERRCODES_IGNORE);
+    MPI_Comm_set_errhandler(inter, MPI_ERRORS_RETURN);
+    err = MPI_Recv(&byte, 1, MPI_INT, 0, 0, inter, MPI_STATUS_IGNORE);
+    EQ(class_of(err), MPIX_ERR_PROC_FAILED);
+    MPI_Comm_free(&inter);
+}
+
+static void child(MPI_Comm parent, char **argv)
+{
+    MPI_Comm again;
+    char name[MPI_MAX_OBJECT_NAME];
+    int len, got[5000];
+    MPI_Comm_get_parent(&again);
+    EQ(again, parent);
+    MPI_Comm_get_name(parent, name, &len);
+    CHECK(!strcmp(name, "MPI_COMM_PARENT"));
+    CHECK(!getenv("MRMPI_PARENT"));
+    if (!strcmp(argv[2], "talk"))
+        talk(parent, 0);
+    if (!strncmp(argv[2], "part ", 5))
+        child_of_parts(parent, argv);
+    if (!strcmp(argv[2], "tree")) {
+        MPI_Comm inter = start("talk", 2, MPI_ERRCODES_IGNORE);
+        talk(inter, 1);
+        MPI_Comm_disconnect(&inter);
+        talk(parent, 0);
+    }
+    if (!strcmp(argv[2], "stay")) {
+        MPI_Recv(got, 5000, MPI_INT, 0, 0, parent, MPI_STATUS_IGNORE);
+        return; /* neither free nor disconnect */
+    }
+    if (!strcmp(argv[2], "die"))
+        raise(SIGKILL);
+    MPI_Comm_disconnect(&parent);
+    MPI_Comm_get_parent(&again);
+    EQ(again, MPI_COMM_NULL);
+}
+
+int main(int argc, char **argv)
+{
+    MPI_Comm parent;
+    if (argc > 2 && !strcmp(argv[1], "child") && !strcmp(argv[2], "early"))
+        return 3;
+    self = realpath(argv[0], NULL);
+    mt_begin(&argc, &argv);
+    MPI_Comm_get_parent(&parent);
+    if (argc > 2 && !strcmp(argv[1], "child")) {
+        CHECK(parent != MPI_COMM_NULL);
+        child(parent, argv);
+    } else if (!strcmp(argv[1], "some")) {
+        EQ(parent, MPI_COMM_NULL);
+        some(atoi(argv[2]));
+    } else if (!strcmp(argv[1], "parts")) {
+        parts();
+    } else if (!strcmp(argv[1], "many")) {
+        many(atoi(argv[2]));
+    } else if (!strcmp(argv[1], "tree")) {
+        MPI_Comm inter = start("tree", 1, MPI_ERRCODES_IGNORE);
+        talk(inter, 1);
+        MPI_Comm_disconnect(&inter);
+    } else if (!strcmp(argv[1], "wrong")) {
+        wrong();
+    } else if (!strcmp(argv[1], "leaves")) {
+        leaves();
+    } else {
+        dies();
+    }
+    free(self);
+    return mt_end();
+}

@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# timeout: 400
+# Processes started by a program (spawn.c): with and without a launcher, and on simulated hosts.
+. "$(dirname "$0")/../tap.sh"
+topology=$(cd "$(dirname "$0")/../.." && pwd)/etc/topologies/two-hosts-two-rails.net
+program=$BUILD/tests/mpi/spawn
+
+job() { # RANKS WORDS...; 0 RANKS: a process without launcher
+  local n=$1
+  shift
+  if [ "$n" -eq 0 ]; then timeout -k 5 100 "$program" "$@" </dev/null; else timeout -k 5 100 mrrun -n "$n" "$program" "$@" </dev/null; fi
+}
+# none are left behind, whatever they do
+leftovers() { pgrep -f "^$program" -d ' '; }
+
+ok "a process starts one" job 1 some 1
+ok "two start three" job 2 some 3
+ok "without launcher" job 0 some 2
+ok "two programs, with their arguments, directory and path" job 2 parts
+ok "children have children" job 2 tree
+ok "twenty in a row leave no descriptor" job 1 many 20
+ok "what cannot be started is an error of all, not a hang" job 2 wrong
+ok "nobody disconnects" job 2 leaves
+ok "children die: an error of the parent" job 1 dies
+is "nothing is left behind" "$(leftovers)" ""
+far() { MRMPI_LINKS=$1 MRMPI_LOG_LEVEL=0 timeout -k 5 200 simfab run --topology "$topology" --model hdr -- timeout 150 mrrun -n 2 --ppn 1 "$program" "${@:2}" </dev/null; }
+for links in auto ud; do
+  ok "on two hosts ($links)" far $links some 2
+done
+is "nothing is left behind there" "$(leftovers)" ""
+done_testing
