@@ -84,12 +84,18 @@ static struct {
 
 static const uint32_t never_asked;
 
+/* Some lists grow by other threads: the launcher's news (mr_launch_ends). */
+static inline void *seen_pending(const struct poll *p)
+{
+    return __atomic_load_n(p->pending, __ATOMIC_RELAXED);
+}
+
 static __attribute__((noinline)) int poll_pending(const struct polls *polls)
 {
     int n = 0;
 
     for (const struct poll *p = polls->of, *end = p + polls->num; p != end; p++)
-        if (*p->pending)
+        if (seen_pending(p))
             n += p->poll();
     return n;
 }
@@ -99,8 +105,8 @@ static inline int poll_all(const struct polls *polls)
 {
     _Static_assert(POLLS == 5, "all of them");
     const struct poll *of = polls->of;
-    uintptr_t any = (uintptr_t)*of[0].pending | (uintptr_t)*of[1].pending | (uintptr_t)*of[2].pending |
-                    (uintptr_t)*of[3].pending | (uintptr_t)*of[4].pending;
+    uintptr_t any = (uintptr_t)seen_pending(&of[0]) | (uintptr_t)seen_pending(&of[1]) |
+                    (uintptr_t)seen_pending(&of[2]) | (uintptr_t)seen_pending(&of[3]) | (uintptr_t)seen_pending(&of[4]);
 
     return unlikely(any != 0) ? poll_pending(polls) : 0;
 }
