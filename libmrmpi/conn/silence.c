@@ -10,7 +10,7 @@
  *   found silent, whether something is under way on it or not.
  * - From the second round on the doubt is shared: with the same way to other ranks of the peer's host, and, by names in
  *   the questions that go over other ways, with the peer (keepalive.c). Rounds asked by others count, except the last
- *   two.
+ *   one.
  * - A way is silent after ROUNDS of them, and not before an answer would have come: conn/route/trip.h has the time of
  *   answers. Its subchannels break.
  * - A way that breaks since packets were lost has lost packets for the same way to other ranks, too.
@@ -407,12 +407,12 @@ static bool allocate_questions(struct mr_peer *p)
     return p->connect->questions;
 }
 
-/* Others have found the way in doubt: their rounds count, except the last ones. */
+/* Others have found the way in doubt: their rounds count, except the last one. */
 static void add_doubt(struct mr_sub *sub, unsigned missed, uint64_t since_ns)
 {
     struct mr_questions *s = mr_questions_of(sub);
 
-    missed = missed < ROUNDS - MR_ROUNDS_DOUBT ? missed : ROUNDS - MR_ROUNDS_DOUBT;
+    missed = missed < ROUNDS - 1 ? missed : ROUNDS - 1;
     if (!s->missed || since_ns < s->since_ns)
         s->since_ns = since_ns;
     s->missed = s->missed < missed ? (uint8_t)missed : s->missed;
