@@ -22,6 +22,7 @@ SOON_MS = 20
 LEAST = 0.97  # of the bandwidth of the healthy rail alone
 DEPTH = {8: 64, 65536: 8, 1 << 20: 4}
 DURATION_MS = {8: 400, 65536: 700, 1 << 20: 400}  # a rail that breaks costs some milliseconds each time
+NARROW_LOSS_MS = {**DURATION_MS, 8: 1000}         # 24 ms pass before the rail is left: few packets show few losses
 SHORT_MS = 40  # in which a rail that is just slow, or gone, shows that
 FLAPS_MS = {8: 200, 65536: 1300, 1 << 20: 1300}
 ALONE_MS = 10  # nothing happens
@@ -67,7 +68,7 @@ def rows():
                     yield Row(model, size, f"{kind}/{percent:g}", [f"{kind}={percent / 100:g} at=0ms"], ms)
             for percent in (0.1, 1):
                 yield Row(model, size, f"narrow-loss/{percent:g}",
-                          ["width=1 at=0ms", f"loss={percent / 100:g} at=0ms"], ms)
+                          ["width=1 at=0ms", f"loss={percent / 100:g} at=0ms"], NARROW_LOSS_MS[size])
             yield Row(model, size, "narrow", ["width=1 at=0ms"], SHORT_MS)
             yield Row(model, size, "out", [f"down at={OUT_MS}ms"], SHORT_MS)
             yield Row(model, size, "flaps", [f"down at={t}ms for=1ms" for t in range(FLAP_MS, 10000, 1000)], FLAPS_MS[size])
