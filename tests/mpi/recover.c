@@ -614,10 +614,16 @@ static void between_groups(void)
         MPIX_Comm_revoke(inter);
     FINE(MPIX_Comm_shrink(inter, &rest));
     use_inter(rest, even);
-    if (!even) /* the last of its group */
-        for (int r = 3; r < size; r += 2)
-            if (rank == r)
-                die();
+    if (!even) { /* all of the group, once everybody has the results */
+        FINE(MPI_Send(NULL, 0, MPI_INT, 0, 7, rest));
+        FINE(MPI_Recv(NULL, 0, MPI_INT, 0, 7, rest, MPI_STATUS_IGNORE));
+        die();
+    }
+    for (int r = 3; rank == 0 && r < size; r += 2)
+        FINE(MPI_Recv(NULL, 0, MPI_INT, r / 2 - 1, 7, rest, MPI_STATUS_IGNORE));
+    FINE(MPI_Barrier(half));
+    for (int r = 3; rank == 0 && r < size; r += 2)
+        FINE(MPI_Send(NULL, 0, MPI_INT, r / 2 - 1, 7, rest));
     FINE(MPIX_Comm_ishrink(rest, &none, &q));
     FINE(MPI_Wait(&q, MPI_STATUS_IGNORE));
     while (none != MPI_COMM_NULL) { /* not all had died */
