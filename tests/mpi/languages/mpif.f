@@ -4,10 +4,16 @@
       program mpif
       implicit none
       include 'mpif.h'
-      integer ierr, rank, ranks, wrong
+      integer ierr, rank, ranks, wrong, parent
       common /state/ rank, ranks, wrong
       wrong = 0
       call MPI_INIT(ierr)
+      call MPI_COMM_GET_PARENT(parent, ierr)
+      if (parent .ne. MPI_COMM_NULL) then
+        call child(parent)
+        call MPI_FINALIZE(ierr)
+        stop
+      end if
       call MPI_COMM_RANK(MPI_COMM_WORLD, rank, ierr)
       call MPI_COMM_SIZE(MPI_COMM_WORLD, ranks, ierr)
       call buffers
@@ -354,20 +360,53 @@
       call MPI_WIN_FREE(win, ierr)
       end
 
-! Processes cannot be started: arguments are read all the same, and
-! the error is returned.
+! A process of this program that was started by one: tells it how
+! many arguments it has, or -1: they are others.
+      subroutine child(parent)
+      implicit none
+      include 'mpif.h'
+      integer parent, n, ierr
+      character*8 arg
+      n = COMMAND_ARGUMENT_COUNT()
+      call GET_COMMAND_ARGUMENT(1, arg)
+      if (n .eq. 2 .and. arg .ne. 'one') n = -1
+      if (n .eq. 1 .and. arg .ne. 'a') n = -1
+      call GET_COMMAND_ARGUMENT(2, arg)
+      if (n .eq. 2 .and. arg .ne. 'two 2') n = -1
+      call MPI_SEND(n, 1, MPI_INTEGER, 0, 1, parent, ierr)
+      call MPI_COMM_DISCONNECT(parent, ierr)
+      end
+
+! What the processes of a started job say, in order.
+      subroutine hear(comm, first, second, what)
+      implicit none
+      include 'mpif.h'
+      integer comm, first, second, says(2), n, i, ierr
+      character*(*) what
+      says(2) = -2
+      call MPI_COMM_REMOTE_SIZE(comm, n, ierr)
+      do i = 1, n
+        call MPI_RECV(says(i), 1, MPI_INTEGER, i - 1, 1, comm,
+     &                MPI_STATUS_IGNORE, ierr)
+      end do
+      call check(says(1) .eq. first .and. says(2) .eq. second, what)
+      call MPI_COMM_DISCONNECT(comm, ierr)
+      end
+
       subroutine spawn
       implicit none
       include 'mpif.h'
       integer rank, ranks, wrong, ierr, comm, most(2), infos(2)
       integer codes(2)
-      character*8 args(3), commands(2), lists(2,2)
+      character*8 args(3), lists(2,2)
+      character*1024 self(2)
       common /state/ rank, ranks, wrong
+      if (rank .ne. 0) return
       args(1) = 'one'
       args(2) = 'two 2'
       args(3) = ' '
-      commands(1) = 'first'
-      commands(2) = 'second'
+      call GET_COMMAND_ARGUMENT(0, self(1))
+      self(2) = self(1)
       lists(1,1) = 'a'
       lists(1,2) = ' '
       lists(2,1) = ' '
@@ -376,22 +415,20 @@
       most(2) = 1
       infos(1) = MPI_INFO_NULL
       infos(2) = MPI_INFO_NULL
-      call MPI_COMM_SET_ERRHANDLER(MPI_COMM_SELF, MPI_ERRORS_RETURN,
-     &                             ierr)
-      call MPI_COMM_SPAWN('nothing', args, 1, MPI_INFO_NULL, 0,
+      codes(1) = -1
+      call MPI_COMM_SPAWN(self(1), args, 1, MPI_INFO_NULL, 0,
      &     MPI_COMM_SELF, comm, codes, ierr)
-      call check(ierr .ne. MPI_SUCCESS, 'spawn with arguments')
-      call MPI_COMM_SPAWN('nothing', MPI_ARGV_NULL, 1, MPI_INFO_NULL, 0,
+      call check(codes(1) .eq. MPI_SUCCESS, 'codes of a spawn')
+      call hear(comm, 2, -2, 'spawn with arguments')
+      call MPI_COMM_SPAWN(self(1), MPI_ARGV_NULL, 1, MPI_INFO_NULL, 0,
      &     MPI_COMM_SELF, comm, MPI_ERRCODES_IGNORE, ierr)
-      call check(ierr .ne. MPI_SUCCESS, 'spawn without arguments')
-      call MPI_COMM_SPAWN_MULTIPLE(2, commands, lists, most, infos, 0,
+      call hear(comm, 0, -2, 'spawn without arguments')
+      call MPI_COMM_SPAWN_MULTIPLE(2, self, lists, most, infos, 0,
      &     MPI_COMM_SELF, comm, codes, ierr)
-      call check(ierr .ne. MPI_SUCCESS, 'spawn of two programs')
-      call MPI_COMM_SPAWN_MULTIPLE(2, commands, MPI_ARGVS_NULL, most,
+      call hear(comm, 1, 0, 'spawn of two programs')
+      call MPI_COMM_SPAWN_MULTIPLE(2, self, MPI_ARGVS_NULL, most,
      &     infos, 0, MPI_COMM_SELF, comm, MPI_ERRCODES_IGNORE, ierr)
-      call check(ierr .ne. MPI_SUCCESS, 'without arguments')
-      call MPI_COMM_SET_ERRHANDLER(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL,
-     &                             ierr)
+      call hear(comm, 0, 0, 'of two without arguments')
       end
 
       subroutine sizes
