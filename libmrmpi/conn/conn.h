@@ -234,6 +234,7 @@ struct mr_peers {
     struct mr_policy policy[MR_POLICY_CLASSES];
     unsigned num_relying;  /* peers in that list */
     unsigned num_isolated; /* peers without an open subchannel at present */
+    uint64_t offered;      /* bytes of memory that peers may be reading or writing */
     bool unwell;           /* some rail, here or of a peer, is or was not healthy */
     bool doubtful;         /* conn/silence.c: something that is under way does not move */
     bool recovery_due;     /* a recovering peer has something to send or do now */

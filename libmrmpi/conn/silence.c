@@ -135,10 +135,13 @@ static uint64_t sub_rate(const struct mr_sub *sub)
     return here < there ? here : there;
 }
 
-/* Bytes that this process has under way over the rail, to any peer. */
+/*
+ * Bytes that this process has under way over the rail, to any peer, and bytes that peers may be reading or writing:
+ * adapters send what is read beside this process's packets, and what is written beside their confirmations.
+ */
 static uint64_t bytes_of_rail(const struct mr_rail *rail)
 {
-    uint64_t bytes = 0;
+    uint64_t bytes = mr_peers.offered;
 
     for (int r = 0; r < mr_peers.launch->size; r++) {
         const struct mr_peer *p = mr_peers.peer[r];

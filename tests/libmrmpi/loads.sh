@@ -45,6 +45,10 @@ property "short packets do not fill the slow rail" 4:1 2 fast 0.97 0.87
 export LOADS="one:4096:4 both:4096:16 flow:16384:16"
 property "registrations do not hold up windows" 4:4:4 1 fast 0.98 0.98
 
+# ---- a slow rail is not taken for a sick one: confirmations wait behind what the peer writes
+export LOADS="both:65536:16 both:131072:4 both:131072:16 both:262144:16 both:131072:16"
+LOADS_MODEL=sdr-pcix property "a slow rail carries its part both ways" 4:1 1 fast 1.4 1.4
+
 # ---- large messages, whose offers must not wait for the slow rail
 export LOADS="one:32768:4 both:32768:4 one:24576:4"
 LOADS_COPY=12000 property "a few messages do not wait for the slow rail" 4:1 1 fast 0.97 0.97

@@ -76,6 +76,8 @@ int mr_bulk_advertise(struct mr_peer *p, void *buf, size_t len, enum mr_vc_caps 
     if (how == MR_VC_READ_ONCE || how == MR_VC_ATOMIC)
         out->token = rails_unregistered(&r->reg->memory);
     r->token = out->token;
+    r->offered = how == MR_VC_READ_ONCE || (r->is_target && !datagrams);
+    mr_peers.offered += r->offered ? len : 0;
     mr_renew_add(r, out, how == MR_VC_ATOMIC ? MR_ACCESS_ATOMIC : MR_ACCESS_TARGET,
                  how == MR_VC_READ_ONCE || how == MR_VC_ATOMIC);
     *region = &r->base;
@@ -98,6 +100,7 @@ void mr_bulk_withdraw(struct mr_region *region)
         mr_track_close(r);
     else if (r->is_target)
         mr_target_close(&mr_bulk.targets, r->token);
+    mr_peers.offered -= r->offered ? r->len : 0;
     mr_renew_remove(r);
     release_region(r);
     free(r);

@@ -148,6 +148,7 @@ struct mr_bulk_region {
     uint64_t len;
     bool is_target, alone; /* the peer's notifications name it by its token; registered alone (mr_regs_get_alone) */
     bool stays;            /* datagrams: none is moved there (MR_VC_DATAGRAMS_STAY) */
+    bool offered;          /* counts in mr_peers.offered */
     uint32_t token;
     int rank;
     struct mr_track_recv *tracked; /* target over links that lose writes */
