@@ -35,9 +35,10 @@ static int refusal(void)
 
 static int copy_between(char *here, size_t len, const struct mr_remote *remote, uint64_t offset, bool write)
 {
+    size_t all = len;
+
     if (offset > remote->len || len > remote->len - offset)
         return -EFAULT;
-    mr_stat_add(MR_STAT_SHM_SINGLE_COPY, len);
     while (len) {
         struct iovec ours = {.iov_base = here, .iov_len = len};
         struct iovec theirs = {.iov_base = (void *)(uintptr_t)(remote->addr + offset), .iov_len = len};
@@ -52,6 +53,7 @@ static int copy_between(char *here, size_t len, const struct mr_remote *remote, 
         offset += (uint64_t)n;
         len -= (size_t)n;
     }
+    mr_stat_add(MR_STAT_SHM_SINGLE_COPY, all);
     return 0;
 }
 

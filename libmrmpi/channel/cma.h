@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Copying between the address spaces of two processes of one node, for channels self and shm. */
+/* Copying between the address spaces of two processes of one node, for channels self, shm and stream. */
 #ifndef MRMPI_CMA_H
 #define MRMPI_CMA_H
 

@@ -8,6 +8,10 @@
  * that its sender has failed. A connection is opened when the virtual channel is made, even to a process from which
  * packets are only received: its end is the sign of the failure of that process.
  *
+ * On one node large messages are copied by the receiver from the sender's memory (cma.h). The hello names the sender's
+ * process, and the place of the process's secret in its memory: a receiver that reads the secret there has the kernel's
+ * leave, and the right process, whatever namespaces the two are in. Otherwise large messages go in packets.
+ *
  * BYE leaves at the end of this process, or when no communicator connects the processes any more; the virtual channel
  * keeps its sequence numbers, and a later packet opens a connection again.
  */
@@ -26,9 +30,10 @@
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/channel/channel.h"
+#include "libmrmpi/channel/cma.h"
 #include "libmrmpi/launch/launch.h"
 
-#define STREAM_MAGIC   0x6d726d7073747231u /* changes with the frames */
+#define STREAM_MAGIC   0x6d726d7073747232u /* changes with the frames */
 #define STREAM_EAGER   (16u << 10)
 #define STREAM_PACKET  (64u << 10)
 #define STREAM_BUFFER  (STREAM_PACKET + (32u << 10)) /* more than a frame: several short ones are read at once */
@@ -41,6 +46,9 @@
 struct stream_hello {
     uint64_t magic, secret[2];
     struct mr_card card;
+    uint64_t node, proof; /* the name of the sender's host, hashed; address of the sender's own secret */
+    int32_t pid;          /* of the sender */
+    uint32_t rest;        /* 0 */
 };
 
 enum { FRAME_PACKET = 1, FRAME_BYE };
@@ -51,6 +59,8 @@ struct stream_frame {
 };
 
 enum stream_end { END_LISTENER, END_OUT, END_IN }; /* first member of what an event points to */
+
+enum stream_reads { READS_UNKNOWN /* no hello yet */, READS_REFUSED, READS_ALLOWED };
 
 struct stream_bytes { /* not yet written */
     struct stream_bytes *next;
@@ -66,9 +76,11 @@ struct stream_peer {
     bool connecting, leaving /* behind BYE */, wants_room, failed;
     unsigned next_address;
     struct stream_bytes *first, **last;
-    unsigned num_waiting; /* packets among them */
-    unsigned num_in;      /* connections from the process */
-    bool ended;           /* the process has said BYE, and has opened no connection since */
+    unsigned num_waiting;    /* packets among them */
+    unsigned num_in;         /* connections from the process */
+    bool ended;              /* the process has said BYE, and has opened no connection since */
+    enum stream_reads reads; /* of the memory of the process, by this one */
+    int32_t pid;             /* if allowed: the process */
     struct stream_peer *next;
 };
 
@@ -87,6 +99,7 @@ static struct {
     int epoll, listener;
     enum stream_end listens;
     struct mr_card card;
+    uint64_t node; /* this host's name, hashed */
     struct stream_peer *peers;
     struct stream_in *ins;
     unsigned num_waiting, rounds;
@@ -105,6 +118,19 @@ static void list_addresses(struct mr_card *card)
         if (i->ifa_addr && i->ifa_addr->sa_family == AF_INET && i->ifa_flags & IFF_UP && !(i->ifa_flags & IFF_LOOPBACK))
             card->address[card->num_address++] = ((struct sockaddr_in *)i->ifa_addr)->sin_addr.s_addr;
     freeifaddrs(all);
+}
+
+/* Simulated hosts differ in their names only. */
+static uint64_t hash_hostname(void)
+{
+    char name[256] = "";
+    uint64_t h = 0xcbf29ce484222325u;
+
+    if (gethostname(name, sizeof name - 1))
+        return 0;
+    for (const char *c = name; *c; c++)
+        h = (h ^ (uint8_t)*c) * 0x100000001b3u;
+    return h;
 }
 
 static int watch_socket(int op, int fd, uint32_t events, void *what)
@@ -155,6 +181,7 @@ int mr_stream_open(struct mr_card *card)
             close_listener();
             return err;
         }
+        stream.node = hash_hostname();
         stream.open = true;
     }
     *card = stream.card;
@@ -302,7 +329,11 @@ static bool try_connecting(struct stream_peer *p)
 static bool begin_out(struct stream_peer *p)
 {
     const struct mr_card *card = mr_guest_card(mr_vc_world_rank(p->vc));
-    struct stream_hello hello = {.magic = STREAM_MAGIC, .card = stream.card};
+    struct stream_hello hello = {.magic = STREAM_MAGIC,
+                                 .card = stream.card,
+                                 .node = stream.node,
+                                 .proof = (uintptr_t)stream.card.secret,
+                                 .pid = getpid()};
 
     memcpy(hello.secret, card->secret, sizeof hello.secret);
     p->next_address = 0;
@@ -411,9 +442,27 @@ static void in_ended(struct stream_in *in)
         p->ended = true;
 }
 
+/* The sender of the hello is on this node, and its secret can be read where the hello says. */
+static bool may_read(const struct stream_hello *h)
+{
+    const struct mr_remote there = {.addr = h->proof, .len = sizeof h->card.secret, .pid = h->pid};
+    uint64_t secret[2];
+    int err;
+
+    if (!mr_config.single_copy || !h->card.host || h->card.host != stream.card.host || h->node != stream.node)
+        return false;
+    err = h->pid > 0 ? mr_cma_get(NULL, secret, sizeof secret, &there, 0) : -ESRCH;
+    if (!err && secret[0] == h->card.secret[0] && secret[1] == h->card.secret[1])
+        return true;
+    mr_log(MR_LOG_INFO, "process %u of another job: large messages go by packets, its memory cannot be read: %s",
+           h->card.rank, err ? strerror(-err) : "another process has its number here");
+    return false;
+}
+
 static struct stream_peer *peer_of_hello(const struct stream_hello *h)
 {
     int number;
+    struct stream_peer *p;
     struct mr_vc *vc;
 
     if (h->magic != STREAM_MAGIC || (h->secret[0] ^ stream.card.secret[0]) | (h->secret[1] ^ stream.card.secret[1]))
@@ -422,7 +471,14 @@ static struct stream_peer *peer_of_hello(const struct stream_hello *h)
     if (number < mr_guest_first())
         return NULL;
     vc = mr_vc_get_peer(number);
-    return mr_vc_lost(vc) ? NULL : vc->data;
+    if (mr_vc_lost(vc))
+        return NULL;
+    p = vc->data;
+    if (p->reads == READS_UNKNOWN) {
+        p->reads = may_read(h) ? READS_ALLOWED : READS_REFUSED;
+        p->pid = h->pid;
+    }
+    return p;
 }
 
 /* False: not from a process of ours, or not whole. */
@@ -640,19 +696,38 @@ static void stream_sizes(struct mr_vc *vc)
     vc->packet_max = STREAM_PACKET;
 }
 
+/* A sender that knows nothing of its peer yet lets the memory be read: the receiver decides. */
 static unsigned stream_caps(int number, size_t len)
 {
-    return 0; /* large messages go in packets */
+    const struct mr_card *card = mr_guest_card(number);
+    const struct mr_vc *vc = mr_vc_known_peer(number);
+    const struct stream_peer *p = vc ? vc->data : NULL;
+
+    if (!p || !card || !card->host || card->host != stream.card.host || !mr_config.single_copy)
+        return 0;
+    return p->reads == READS_REFUSED ? 0 : MR_VC_GET;
 }
 
 static int stream_advertise(struct mr_vc *vc, void *buf, size_t len, enum mr_vc_caps how, struct mr_region **region,
                             struct mr_remote *out)
 {
-    return -EOPNOTSUPP;
+    return how == MR_VC_GET ? mr_cma_advertise(vc, buf, len, how, region, out) : -EOPNOTSUPP;
 }
 
-static void stream_withdraw(struct mr_region *region)
+/* From the process that has proved to be the peer, whatever process the offer names. */
+static int stream_get(struct mr_vc *vc, void *buf, size_t len, const struct mr_remote *src, uint64_t offset)
 {
+    struct stream_peer *p = vc->data;
+    struct mr_remote there = *src;
+    int err;
+
+    if (p->reads != READS_ALLOWED)
+        return -EPERM;
+    there.pid = p->pid;
+    err = mr_cma_get(vc, buf, len, &there, offset);
+    if (err == -EPERM)
+        p->reads = READS_REFUSED;
+    return err;
 }
 
 static void stream_made(struct mr_vc *vc)
@@ -744,5 +819,6 @@ const struct mr_channel_ops mr_channel_stream = {
     .caps = stream_caps,
     .send = stream_send,
     .advertise = stream_advertise,
-    .withdraw = stream_withdraw,
+    .withdraw = mr_cma_withdraw,
+    .get = stream_get,
 };

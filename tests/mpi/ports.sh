@@ -5,14 +5,19 @@
 . "$(dirname "$0")/../tap.sh"
 topology=$(cd "$(dirname "$0")/../.." && pwd)/etc/topologies/two-hosts-two-rails.net
 program=$BUILD/tests/mpi/ports
+forbid=$BUILD/tests/libmrmpi/forbid
 
-job() { # RANKS WORDS...: a job; 0 RANKS: a process without launcher. $by: options of mrrun
+# job RANKS CASE...; 0 RANKS: a process without launcher. $by: options of mrrun; $under: words before the program, in
+# all jobs, or where the case is $one
+job() {
   local n=$1
   shift
   # shellcheck disable=SC2086
+  if [ "${one:-$1}" = "$1" ]; then set -- ${under:-} "$program" "$@"; else set -- "$program" "$@"; fi
+  # shellcheck disable=SC2086
   case $n in
-  0) timeout -k 5 100 "$program" "$@" ;;
-  *) timeout -k 5 100 mrrun ${by:-} -n "$n" "$program" "$@" ;;
+  0) timeout -k 5 100 "$@" ;;
+  *) timeout -k 5 100 mrrun ${by:-} -n "$n" "$@" ;;
   esac </dev/null
 }
 
@@ -40,7 +45,7 @@ far() { # LINKS WORDS...: jobs_end on the hosts of a fabric
   MRMPI_LINKS=$1 MRMPI_LOG_LEVEL=0 by="--ppn 1" timeout -k 5 300 simfab run --topology "$topology" --model hdr -- \
     bash -c 'jobs_end "$@"; s=$?; exit $s' _ "${@:2}"
 }
-export tmp program
+export tmp program forbid
 export -f job jobs_end
 
 ok "halves of a job" job 4 within
@@ -57,6 +62,26 @@ ok "a hundred connections in a row leave no descriptor" jobs_end 0 "1 many-serve
 ok "the other job ends: its last messages arrive" jobs_end 0 "2 stay $p" "3 leave $p"
 ok "the other job dies: an error, and this job goes on" jobs_end 137 "2 mourn $p" "2 die $p"
 ok "processes meet over a socket of theirs" jobs_end 0 "1 join $p l" "0 join $p call"
+
+# copies_of WORDS...: the ranks of two jobs, one of them under `forbid WORDS --`, that have read another's memory
+copies_of() {
+  under="$*" MRMPI_STATS=1 jobs_end 0 "1 serve $p 1" "1 call $p 1" >"$tmp/all" 2>&1 || cat "$tmp/all"
+  grep -c shm_single_copy_bytes "$tmp/all"
+}
+is "on one node receivers read large messages" "$(copies_of)" 2
+if "$forbid" process_vm_readv -- true 2>"$tmp/why"; then
+  # the leak checker of sanitized builds is a tracer
+  [ -z "$(sanitizers)" ] || export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0
+  is "unless the kernel forbids it" "$(copies_of "$forbid" process_vm_readv --)" 0
+  for sizes in "1 1" "2 3"; do
+    read -r a b <<<"$sizes"
+    under="$forbid process_vm_readv --" ok "jobs of $a and $b ranks that may not" jobs_end 0 "$a serve $p 2" "$b call $p 2"
+    under="$forbid process_vm_readv --" one=call ok "jobs of $a and $b ranks, of which one may" jobs_end 0 "$a serve $p 2" "$b call $p 2"
+  done
+else
+  echo "# no seccomp filters: $(cat "$tmp/why")"
+fi
+MRMPI_SINGLE_COPY=no ok "nor by their settings" jobs_end 0 "1 serve $p 1" "2 call $p 1"
 MRMPI_OVERSUBSCRIBED=1 ok "ranks that sleep early" jobs_end 0 "3 serve $p 1" "2 call $p 1"
 
 for links in auto ud; do

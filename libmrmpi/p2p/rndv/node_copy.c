@@ -19,14 +19,22 @@ _Static_assert(MR_COPY_SIZES <= sizeof(((struct mr_claims *)0)->mode), "one for 
 
 /* ---- receiver ---------------------------------------------------------------------------------------------------- */
 
-static bool reads_refused(void)
+/* A process of another job, which the channel reads or not, peer by peer: nothing is learnt from its messages. */
+static bool is_guest(const struct mr_vc *vc)
 {
-    return mr_rndvs.near.modes.refused & 1u << MR_COPY_READ;
+    return mr_vc_world_rank(vc) >= mr_guest_first();
 }
 
-static void note_refusal(void)
+static bool reads_refused(const struct mr_vc *vc)
 {
-    if (!reads_refused())
+    return is_guest(vc) ? !(mr_vc_caps(vc, 0) & MR_VC_GET) : mr_rndvs.near.modes.refused & 1u << MR_COPY_READ;
+}
+
+static void note_refusal(const struct mr_vc *vc)
+{
+    if (is_guest(vc))
+        return;
+    if (!reads_refused(vc))
         mr_log(MR_LOG_INFO, "the kernel refuses single copy between processes; large messages are copied twice");
     mr_copy_mode_refuse(&mr_rndvs.near.modes, MR_COPY_READ);
     mr_copy_mode_refuse(&mr_rndvs.near.modes, MR_COPY_SPLIT);
@@ -97,7 +105,7 @@ static void get_some(struct mr_rndv *r)
     int err = len ? get_range(r, r->done, len) : 0;
 
     if (err == -EPERM) {
-        note_refusal();
+        note_refusal(r->vc);
         mr_rndv_deactivate(r);
         r->copy.timed = false;
         mr_rndv_ask(r, MR_RNDV_DRAINING);
@@ -163,7 +171,7 @@ static int copy_chunks(struct mr_rndv *r)
         return 0;
     err = get_range(r, r->copy.back_from - len, len);
     if (err == -EPERM) {
-        note_refusal();
+        note_refusal(r->vc);
         mr_rndv_deactivate(r);
         r->state = MR_RNDV_DRAINING;
         if (r->copy.left) /* otherwise the sender pushes anyway, or reports that it does not */
@@ -219,7 +227,7 @@ static int halve_some(struct mr_rndv *r)
     if (!r->read.error) {
         received(r);
     } else if (r->read.error == -EPERM) {
-        note_refusal();
+        note_refusal(r->vc);
         mr_rndv_deactivate(r);
         r->copy.timed = false;
         r->read.error = 0;
@@ -309,6 +317,8 @@ static enum mr_copy_mode copy_mode_of(struct mr_rndv *r, const struct mr_stream 
 {
     enum mr_copy_load load = load_of(s);
 
+    if (is_guest(r->vc))
+        return MR_COPY_READ;
     if (mr_rndvs.near.forced)
         return mr_rndvs.near.forced - 1;
     if (!r->total || !one_copy_pays(r->vc))
@@ -343,7 +353,7 @@ static void start_copy(struct mr_rndv *r, struct mr_stream *s)
     mr_rndv_activate(r);
     if (r->copy.timed)
         r->copy.choice.begin_ns = mr_clock_ns();
-    if (reads_refused()) /* meanwhile */
+    if (reads_refused(r->vc)) /* meanwhile */
         mr_rndv_ask(r, MR_RNDV_DRAINING);
     else if (s->mode == MR_COPY_PUSH)
         mr_rndv_ask(r, MR_RNDV_SPLIT_OPEN);
@@ -355,7 +365,7 @@ bool mr_node_copy_begin(struct mr_rndv *r, const struct mr_hdr *hdr, const void 
 {
     struct mr_stream *s = mr_stream_of(r->vc);
 
-    if (!(hdr->flags & MR_FLAG_GET) || len != sizeof(r->remote) || reads_refused() || !s)
+    if (!(hdr->flags & MR_FLAG_GET) || len != sizeof(r->remote) || reads_refused(r->vc) || !s)
         return false;
     memcpy(&r->remote, payload, len);
     r->copy.counted = true;
