@@ -10,10 +10,10 @@
 #include "libmrmpi/base/copy.h"
 #include "libmrmpi/base/copier.h"
 
-#define TIME_EVERY   32   /* one cached copy in this number is timed, */
-#define TIME_SOON    8    /* and after a slow one, one in this number */
-#define SLOW_IN_ROW  4    /* slow timed copies before streaming: a single one may have been interrupted */
-#define STREAM_TIMES 4096 /* copies before a cached one is timed again */
+#define TIME_EVERY   32 /* one cached copy in this number is timed, */
+#define TIME_SOON    8  /* and after a slow one, one in this number */
+#define SLOW_IN_ROW  4  /* slow timed copies before streaming: a single one may have been interrupted */
+#define STREAM_FIRST 64 /* copies before a cached one is timed again, at first */
 /*
  * A copy is slow if longer than SLOW_NS plus a ns per SLOW_RATE bytes; of fewer than BRIEF, which a core takes before
  * it waits for any line, SLOW_BRIEF_NS. Inside a shared cache, and between caches (us): 1 KiB .05 to .07, .16 to .3; 2
@@ -51,17 +51,20 @@ void mr_copy_stream(void *to, const void *from, size_t len)
 
 struct mr_copier mr_copier_begin(void)
 {
-    return (struct mr_copier){.streamed = mr_config.shm_stream > 0};
+    return (struct mr_copier){.always = mr_config.shm_stream > 0};
 }
 
 void mr_copy_timed(struct mr_copier *c, size_t len, uint64_t ns)
 {
     if (!mr_config.shm_stream)
         return;
-    if (ns <= (len < BRIEF ? SLOW_BRIEF_NS : SLOW_NS) + len / SLOW_RATE)
+    if (ns <= (len < BRIEF ? SLOW_BRIEF_NS : SLOW_NS) + len / SLOW_RATE) {
         c->slow = 0;
-    else if (++c->slow == SLOW_IN_ROW)
-        c->streamed = 1;
+        mr_backoff_succeeded(&c->stores);
+    } else if (++c->slow == SLOW_IN_ROW) {
+        c->slow--; /* later one slow copy is enough */
+        mr_backoff_failed(&c->stores, STREAM_FIRST);
+    }
 }
 
 static void copy_and_time(struct mr_copier *c, void *to, const void *from, size_t len)
@@ -75,10 +78,8 @@ static void copy_and_time(struct mr_copier *c, void *to, const void *from, size_
 
 void mr_copy_out(struct mr_copier *c, void *to, const void *from, size_t len)
 {
-    if (c->streamed) {
+    if (c->always || mr_backoff_skips(&c->stores)) {
         mr_copy_stream(to, from, len);
-        if (++c->streamed > STREAM_TIMES)
-            *c = mr_config.shm_stream > 0 ? mr_copier_begin() : (struct mr_copier){.slow = SLOW_IN_ROW - 1};
         return;
     }
     if (++c->cached < (c->slow ? TIME_SOON : TIME_EVERY)) {

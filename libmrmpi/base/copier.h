@@ -5,8 +5,9 @@
  * fetches a line from far away only to overwrite it; streaming stores need not, and are five to ten times as fast.
  *
  * The places of cores cannot be asked reliably (virtual machines, ranks that move), but cached stores to far lines take
- * a longer time. Some copies are timed, and after several slow copies in a row streaming is used; after many copies
- * cached stores are tried again. MRMPI_SHM_STREAM sets the mode instead.
+ * a longer time. Some copies are timed, and after several slow copies in a row streaming is used. Cached stores are
+ * tried again after some copies, and after ever more if the stores are still slow (backoff.h): slow copies prove little
+ * while other processes disturb. MRMPI_SHM_STREAM sets the mode instead.
  */
 #ifndef MRMPI_SHM_COPY_H
 #define MRMPI_SHM_COPY_H
@@ -15,14 +16,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "libmrmpi/base/backoff.h"
+
 struct mr_copier {
-    unsigned cached, slow; /* cached copies since the last timed copy; slow timed copies in a row */
-    unsigned streamed;     /* copies since streaming began; 0: cached */
+    unsigned cached, slow;    /* cached copies since the last timed copy; slow timed copies in a row */
+    struct mr_backoff stores; /* of cached stores: streamed copies are skipped chances */
+    bool always;              /* streaming, by a setting */
 };
 
 static inline bool mr_copy_streams(const struct mr_copier *c)
 {
-    return c->streamed != 0;
+    return c->always || c->stores.left;
 }
 
 /* A copier without any copy so far. */
