@@ -15,19 +15,23 @@ static unsigned rail_rate(const struct mr_rail_addr *a)
     return (unsigned)(mr_ahead_rate(a->rate_mbps, 1, 1) / 1000000);
 }
 
-/* Rails for large messages: their number at the end with fewer, and their rates, in MB/s. */
+/*
+ * Rails for large messages: their number at the end with fewer, the best rate, in MB/s; and what their health leaves of
+ * their rates: of all together, and of the rail with most.
+ */
 struct strength {
-    unsigned num, all, best;
+    unsigned num, best, all, most;
     bool alike;
 };
 
-static void add_rail(struct strength *s, const struct mr_rail_addr *a)
+static void add_rail(struct strength *s, const struct mr_rail_addr *a, uint32_t sick)
 {
-    unsigned rate = rail_rate(a);
+    unsigned rate = rail_rate(a), left = (unsigned)((uint64_t)rate * (MR_WEIGHT_MAX - sick) / MR_WEIGHT_MAX);
 
     s->alike &= !s->num || rate == s->best;
     s->best = rate > s->best ? rate : s->best;
-    s->all += rate;
+    s->most = left > s->most ? left : s->most;
+    s->all += left;
     s->num++;
 }
 
@@ -43,13 +47,14 @@ static struct strength strength_of(const struct mr_peer *p, uint32_t without)
 
     for (unsigned i = 0; i < mr_verbs.num_rails; i++)
         if (set.here >> i & 1)
-            add_rail(&here, &mr_verbs.rail[i].addr);
+            add_rail(&here, &mr_verbs.rail[i].addr, mr_verbs.rail[i].sick);
     for (unsigned i = 0; i < p->address->num_rails; i++)
         if (set.there >> i & 1)
-            add_rail(&there, &p->address->rail[i]);
+            add_rail(&there, &p->address->rail[i], mr_health_of(p->sick, i));
     return (struct strength){.num = least_rate(here.num, there.num),
-                             .all = least_rate(here.all, there.all),
                              .best = least_rate(here.best, there.best),
+                             .all = least_rate(here.all, there.all),
+                             .most = least_rate(here.most, there.most),
                              .alike = here.alike && there.alike && here.best == there.best};
 }
 
@@ -58,7 +63,7 @@ static bool rails_are_alike(void)
     struct strength s = {.alike = true};
 
     for (unsigned i = 0; i < mr_verbs.num_rails; i++)
-        add_rail(&s, &mr_verbs.rail[i].addr);
+        add_rail(&s, &mr_verbs.rail[i].addr, 0);
     return s.alike;
 }
 
@@ -123,10 +128,21 @@ void mr_net_renew_shorts(void)
             mr_net_renew_short(mr_peers.peer[i]);
 }
 
-/*
- * Unequal rails: a few uncut messages go over the fastest. If the slower rails carry more than a quarter of all, this
- * is more than eager prefixes and bounce buffers would save.
- */
+/* The best rail carries all but a third: prefixes and bounce buffers save more. */
+static bool best_prevails(const struct strength *s)
+{
+    return s->all - s->most <= s->all / 3;
+}
+
+/* Of several messages of len bytes each goes over the best rail as a whole: the others' part is short (stripe_least) */
+static bool stays_whole(const struct strength *s, size_t len)
+{
+    uint64_t shortest = MR_STRIPE_BUSY * mr_config.stripe_min / 2;
+
+    return len * (uint64_t)(s->all - s->most) < shortest * s->all;
+}
+
+/* Rails are unequal by their rates, or by their health. */
 unsigned mr_net_rate(const struct mr_vc *vc, size_t len, uint32_t without, size_t *whole)
 {
     const struct mr_peer *p = mr_peers.peer[mr_vc_world_rank(vc)];
@@ -138,8 +154,8 @@ unsigned mr_net_rate(const struct mr_vc *vc, size_t len, uint32_t without, size_
     if (mr_verbs.num_rails > 1 && mr_peers.policy[MR_POLICY_LARGE].kind->where != MR_WHERE_ALL)
         return 0; /* packets go where the other policy says */
     s = strength_of(p, without);
-    if (!s.alike)
-        return len < MR_STRIPE_BUSY * mr_config.stripe_min && s.best >= s.all - s.all / 4 ? s.best : 0;
+    if (!s.alike || best_prevails(&s))
+        return best_prevails(&s) && (s.num == 1 || stays_whole(&s, len)) ? s.best : 0;
     *whole = s.num > 1 ? MR_STRIPE_BUSY * mr_config.stripe_min : 0;
     return s.num * s.best;
 }

@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# A rail that is degraded, and loses nothing any more: messages that are too short to be cut are as fast as without the
+# rail. Figures are simulated, but when fabricd looks is a matter of real time.
+# timeout: 120
+[ -n "${SIMFAB_DIR:-}" ] || {
+  . "$(dirname "$0")/../tap.sh"
+  tap_exec simfab run --topology two-hosts-two-rails --model hdr -- bash "$0"
+}
+. "$(dirname "$0")/lib.sh"
+. tests/integration/rails-lib.sh
+fabricds
+weighs_little() { ctl h2 rail list | grep -Eq 'device: mlx5_1,.* health: degraded, weight: 0\.[123]'; }
+
+for size in 32768 65536; do
+  begin $size 4
+  phase 1 0
+  simfab fault link "h2 mlx5_1" loss=0.0004
+  ok "$size: fabricd leaves the rail less than half of its weight" wait_for 60 weighs_little
+  simfab fault clear
+  phase 2 0.3
+  phase 3 0.5
+  phase 4 0
+  ok "$size: an administrator drains the other end" ctl h1 rail drain mlx5_1
+  phase 5 0.3
+  phase 6 0.5
+  phase 7 0
+  is "$size: the rail was degraded until then" "$(health h2 mlx5_1)" degraded
+  ok "$size: the job ends well" end
+  ok "$size: with the degraded rail $(figure 3 rate) MB/s, without $(figure 6 rate)" at_least "$(figure 3 rate)" "$(times "$(figure 6 rate)" 0.99)"
+  ctl h1 rail undrain mlx5_1 && ctl h2 rail undrain mlx5_1
+  wait_for 10 is_now h2 mlx5_1 healthy
+done
+done_testing
