@@ -93,6 +93,8 @@ static inline struct mr_link *mr_sub_rdma_link(const struct mr_sub *sub, unsigne
 /* For log messages: the ports of both ends and the path. Returns out. */
 #define MR_SUB_NAME 144
 const char *mr_sub_name(const struct mr_sub *sub, char out[MR_SUB_NAME]);
+/* The reduction by the health of both rails, according to fabricd: of MR_WEIGHT_MAX. */
+uint32_t mr_sub_sick(const struct mr_sub *sub);
 /* The service level of a level's messages. */
 uint8_t mr_sub_sl(const struct mr_sub *sub, enum mr_level level);
 /* Parity and twice the copy, which distinguish subchannels of the same rails, path and kind. */

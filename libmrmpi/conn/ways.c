@@ -57,11 +57,13 @@ static uint32_t others_of(const struct mr_sub *way, uint64_t now_ns)
     return sum ? sum : best[way->rail->index];
 }
 
+/* What fabricd leaves of a rail's weight is all that the way adds to the others; a stall holds up everything. */
 bool mr_way_is_worth(const struct mr_sub *sub, uint64_t now_ns)
 {
     struct mr_trust_way way = describe_way(sub);
 
     way.others_mbps = others_of(sub, now_ns);
+    way.rate_mbps = (uint32_t)((uint64_t)way.rate_mbps * (MR_WEIGHT_MAX - mr_sub_sick(sub)) / MR_WEIGHT_MAX);
     return mr_way_value(sub, now_ns) > mr_trust_least(&way) || !way.others_mbps;
 }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# A rail that is degraded, and loses nothing any more: messages that are too short to be cut are as fast as without the
-# rail. Figures are simulated, but when fabricd looks is a matter of real time.
+# A rail that is degraded: messages that are too short to be cut are as fast as without the rail, whether the rail goes on
+# losing packets or not. Figures are simulated, but when fabricd looks is a matter of real time.
 # timeout: 120
 [ -n "${SIMFAB_DIR:-}" ] || {
   . "$(dirname "$0")/../tap.sh"
@@ -31,4 +31,14 @@ for size in 32768 65536; do
   ctl h1 rail undrain mlx5_1 && ctl h2 rail undrain mlx5_1
   wait_for 10 is_now h2 mlx5_1 healthy
 done
+
+begin 65536 4
+phase 1 0
+simfab fault link "h2 mlx5_1" loss=0.001
+ok "fabricd sees that a rail loses one packet in a thousand" wait_for 60 not_healthy h2 mlx5_1
+sleep 2
+phase 3 1.5
+phase 4 0
+ok "the job ends well" end
+ok "the rail costs nothing ($(figure 3 rate) MB/s)" at_least "$(figure 3 rate)" 18600 # 19130 without
 done_testing

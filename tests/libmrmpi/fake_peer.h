@@ -38,6 +38,11 @@ void mr_sub_set_up(struct mr_sub *s, bool up)
     own.loads[s->parity][mr_sub_place(s)].up = up;
 }
 
+uint32_t mr_sub_sick(const struct mr_sub *s)
+{
+    return s->rail->sick;
+}
+
 uint8_t mr_sub_sl(const struct mr_sub *s, enum mr_level level)
 {
     return s->own->sl[level];

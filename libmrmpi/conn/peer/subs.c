@@ -69,8 +69,7 @@ static uint32_t worse_doubt(const struct mr_sub *sub)
     return sub->doubt > theirs ? sub->doubt : theirs;
 }
 
-/* The reduction by the health of both rails, according to fabricd. */
-static uint32_t rails_sick_of(const struct mr_sub *sub)
+uint32_t mr_sub_sick(const struct mr_sub *sub)
 {
     return mr_health_both(sub->rail->sick, mr_health_of(sub->peer->sick, sub->remote_rail));
 }
@@ -81,12 +80,12 @@ static uint32_t rails_sick_of(const struct mr_sub *sub)
  */
 static uint32_t sick_of(const struct mr_sub *sub)
 {
-    return worse_doubt(sub) == MR_WEIGHT_MAX ? MR_WEIGHT_MAX : rails_sick_of(sub);
+    return worse_doubt(sub) == MR_WEIGHT_MAX ? MR_WEIGHT_MAX : mr_sub_sick(sub);
 }
 
 static uint32_t small_sick_of(const struct mr_sub *sub)
 {
-    return mr_health_both(rails_sick_of(sub), worse_doubt(sub));
+    return mr_health_both(mr_sub_sick(sub), worse_doubt(sub));
 }
 
 /* Large messages go by RDMA over links of one kind. */
