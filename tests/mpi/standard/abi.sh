@@ -126,7 +126,7 @@ mkdir "$tmp/programs"
 choice='p2p_forms|coll|attr|handles|file_views|rma_mix|session|mpi_t|inter_coll|errors'
 [ -z "$all" ] || choice='.*'
 sed -n 's/^\([a-z][a-z_0-9]*\) .*/\1/p' tests/mpi/programs.list | sort -u | grep -xE "$choice" |
-  grep -vxE 'arguments|absent|grequest|idup|recover|status' >"$tmp/chosen"
+  grep -vxE 'arguments|absent|grequest|idup|ports|recover|status' >"$tmp/chosen"
 compile() { # program
   mrcc -mpi-abi $san -O${all:+1} -w -D_GNU_SOURCE -I. -include tests/mpi/standard/compat.h -rdynamic -o "$tmp/programs/$1" "tests/mpi/$1.c" -lpthread -lm
 }
