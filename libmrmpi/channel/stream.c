@@ -12,6 +12,10 @@
  * process, and the place of the process's secret in its memory: a receiver that reads the secret there has the kernel's
  * leave, and the right process, whatever namespaces the two are in. Otherwise large messages go in packets.
  *
+ * Anybody can connect: a connection without a whole, right hello is a stranger. A stranger has no buffer but room for
+ * the hello, and is dropped after a time, or before if there are too many, the oldest first. A process that was too
+ * slow with its hello connects again.
+ *
  * BYE leaves at the end of this process, or when no communicator connects the processes any more; the virtual channel
  * keeps its sequence numbers, and a later packet opens a connection again.
  */
@@ -33,15 +37,18 @@
 #include "libmrmpi/channel/cma.h"
 #include "libmrmpi/launch/launch.h"
 
-#define STREAM_MAGIC   0x6d726d7073747232u /* changes with the frames */
-#define STREAM_EAGER   (16u << 10)
-#define STREAM_PACKET  (64u << 10)
-#define STREAM_BUFFER  (STREAM_PACKET + (32u << 10)) /* more than a frame: several short ones are read at once */
-#define STREAM_BACKLOG 512
-#define STREAM_EVENTS  32
-#define STREAM_READS   4 /* of one connection in one poll */
-#define STREAM_EVERY   8 /* polls, while other channels are busy */
-#define STREAM_END_MS  10000
+#define STREAM_MAGIC    0x6d726d7073747232u /* changes with the frames */
+#define STREAM_EAGER    (16u << 10)
+#define STREAM_PACKET   (64u << 10)
+#define STREAM_BUFFER   (STREAM_PACKET + (32u << 10)) /* more than a frame: several short ones are read at once */
+#define STREAM_BACKLOG  512
+#define STREAM_EVENTS   32
+#define STREAM_READS    4 /* of one connection in one poll */
+#define STREAM_EVERY    8 /* polls, while other channels are busy */
+#define STREAM_END_MS   10000
+#define STREAM_GUARD    128  /* strangers at a time */
+#define STREAM_HELLO_MS 5000 /* of each */
+#define STREAM_TRIES    16   /* connections of a process that ended before its hello */
 
 struct stream_hello {
     uint64_t magic, secret[2];
@@ -74,7 +81,7 @@ struct stream_peer {
     struct mr_vc *vc;
     int fd; /* packets to the process; -1: not open */
     bool connecting, leaving /* behind BYE */, wants_room, failed;
-    unsigned next_address;
+    unsigned next_address, tries;
     struct stream_bytes *first, **last;
     unsigned num_waiting;    /* packets among them */
     unsigned num_in;         /* connections from the process */
@@ -87,11 +94,13 @@ struct stream_peer {
 struct stream_in {
     enum stream_end end;
     int fd;
-    struct stream_peer *peer; /* NULL: no hello yet */
+    struct stream_peer *peer; /* NULL: a stranger */
     bool bye;
     struct stream_in *next;
-    size_t have;
-    uint8_t data[STREAM_BUFFER];
+    size_t have;    /* bytes of data, or of the hello */
+    uint8_t *data;  /* [STREAM_BUFFER]; NULL: a stranger */
+    uint64_t since; /* ns: when the stranger came */
+    struct stream_hello hello;
 };
 
 static struct {
@@ -102,7 +111,8 @@ static struct {
     uint64_t node; /* this host's name, hashed */
     struct stream_peer *peers;
     struct stream_in *ins;
-    unsigned num_waiting, rounds;
+    struct stream_in *strangers, **strangers_end; /* the oldest first */
+    unsigned num_strangers, num_waiting, rounds;
     bool failing; /* some peer has failed in a send: the next poll says so */
 } stream = {.epoll = -1, .listener = -1};
 
@@ -182,6 +192,7 @@ int mr_stream_open(struct mr_card *card)
             return err;
         }
         stream.node = hash_hostname();
+        stream.strangers_end = &stream.strangers;
         stream.open = true;
     }
     *card = stream.card;
@@ -325,6 +336,13 @@ static bool try_connecting(struct stream_peer *p)
     return false;
 }
 
+/* The connection has ended before the hello has left: it took too long. False: as above, or it goes on so. */
+static bool connect_again(struct stream_peer *p)
+{
+    p->next_address = 0;
+    return p->tries++ < STREAM_TRIES && try_connecting(p);
+}
+
 /* The hello is the first in the queue. */
 static bool begin_out(struct stream_peer *p)
 {
@@ -336,7 +354,7 @@ static bool begin_out(struct stream_peer *p)
                                  .pid = getpid()};
 
     memcpy(hello.secret, card->secret, sizeof hello.secret);
-    p->next_address = 0;
+    p->next_address = p->tries = 0;
     p->leaving = false;
     return !put_off(p, &(struct iovec){&hello, sizeof hello}, 1, 0, false) && try_connecting(p);
 }
@@ -415,14 +433,25 @@ static void tell_failures(void)
 
 /* ---- packets from a process -------------------------------------------------------------------------------------- */
 
-static void drop_in(struct stream_in *in)
+static void unlink_in(struct stream_in *in)
 {
-    struct stream_in **at = &stream.ins;
+    struct stream_in **at = in->data ? &stream.ins : &stream.strangers;
 
     while (*at != in)
         at = &(*at)->next;
     *at = in->next;
+    if (in->data)
+        return;
+    stream.num_strangers--;
+    if (!*at)
+        stream.strangers_end = at;
+}
+
+static void drop_in(struct stream_in *in)
+{
+    unlink_in(in);
     close(in->fd);
+    free(in->data);
     free(in);
 }
 
@@ -433,8 +462,6 @@ static void in_ended(struct stream_in *in)
     bool bye = in->bye;
 
     drop_in(in);
-    if (!p)
-        return;
     p->num_in--;
     if (!bye)
         stream_fail(p, -EOWNERDEAD);
@@ -500,26 +527,12 @@ static bool take_frame(struct stream_in *in, const uint8_t *at, const struct str
     return true;
 }
 
-/* Returns the number of packets, or -1: this is no connection of a process known here. */
+/* Returns the number of packets, or -1: the frames are damaged. */
 static int take_frames(struct stream_in *in)
 {
     size_t at = 0;
     int n = 0;
 
-    if (!in->peer) {
-        struct stream_hello h;
-
-        if (in->have < sizeof h)
-            return 0;
-        memcpy(&h, in->data, sizeof h);
-        in->peer = peer_of_hello(&h);
-        if (!in->peer)
-            return -1;
-        in->peer->num_in++;
-        in->peer->ended = false;
-        at = sizeof h;
-        n++;
-    }
     while (in->have - at >= sizeof(struct stream_frame)) {
         struct stream_frame f;
 
@@ -544,7 +557,7 @@ static int read_in(struct stream_in *in)
     int n = 0;
 
     for (int i = 0; i < STREAM_READS; i++) {
-        ssize_t got = recv(in->fd, in->data + in->have, sizeof in->data - in->have, MSG_DONTWAIT);
+        ssize_t got = recv(in->fd, in->data + in->have, STREAM_BUFFER - in->have, MSG_DONTWAIT);
         int taken;
 
         if (got < 0 && would_block(errno))
@@ -556,11 +569,9 @@ static int read_in(struct stream_in *in)
         in->have += (size_t)got;
         taken = take_frames(in);
         if (taken < 0) {
-            if (in->peer) {
-                mr_log(MR_LOG_ERROR, "process %u of another job sent a damaged frame: nothing more is taken from it",
-                       mr_guest_card(mr_vc_world_rank(in->peer->vc))->rank);
-                in->bye = false;
-            }
+            mr_log(MR_LOG_ERROR, "process %u of another job sent a damaged frame: nothing more is taken from it",
+                   mr_guest_card(mr_vc_world_rank(in->peer->vc))->rank);
+            in->bye = false;
             in_ended(in);
             return n + 1;
         }
@@ -569,23 +580,98 @@ static int read_in(struct stream_in *in)
     return n;
 }
 
+/* ---- strangers --------------------------------------------------------------------------------------------------- */
+
+/* The rest of the hello. A good one makes the stranger a connection of its process. */
+static int hear_stranger(struct stream_in *in)
+{
+    ssize_t got = recv(in->fd, (uint8_t *)&in->hello + in->have, sizeof in->hello - in->have, MSG_DONTWAIT);
+    struct stream_peer *p;
+    uint8_t *data;
+
+    if (got < 0 && would_block(errno))
+        return 0;
+    if (got > 0) {
+        in->have += (size_t)got;
+        if (in->have < sizeof in->hello)
+            return 0;
+    }
+    p = got > 0 ? peer_of_hello(&in->hello) : NULL;
+    data = p ? malloc(STREAM_BUFFER) : NULL;
+    if (!data) {
+        if (p)
+            mr_log(MR_LOG_ERROR, "no memory for a connection of process %u of another job", in->hello.card.rank);
+        drop_in(in);
+        return 1;
+    }
+    unlink_in(in);
+    in->data = data;
+    in->have = 0;
+    in->peer = p;
+    in->next = stream.ins;
+    stream.ins = in;
+    p->num_in++;
+    p->ended = false;
+    return 1 + read_in(in);
+}
+
+/* Unless its hello has come meanwhile. */
+static void drop_oldest_stranger(void)
+{
+    struct stream_in *in = stream.strangers;
+
+    hear_stranger(in);
+    if (stream.strangers == in)
+        drop_in(in);
+}
+
+static void drop_late_strangers(void)
+{
+    uint64_t now = mr_clock_ns();
+
+    while (stream.strangers && now - stream.strangers->since > STREAM_HELLO_MS * UINT64_C(1000000))
+        drop_oldest_stranger();
+}
+
+static bool add_stranger(int fd)
+{
+    struct stream_in *in = malloc(sizeof *in);
+
+    if (!in)
+        return false;
+    *in = (struct stream_in){.end = END_IN, .fd = fd, .since = mr_clock_ns()};
+    if (watch_socket(EPOLL_CTL_ADD, fd, EPOLLIN, in)) {
+        free(in);
+        return false;
+    }
+    set_options(fd);
+    *stream.strangers_end = in;
+    stream.strangers_end = &in->next;
+    stream.num_strangers++;
+    return true;
+}
+
 static int take_connections(void)
 {
-    int n = 0, fd;
+    int n = 0;
 
-    while ((fd = accept4(stream.listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0) {
-        struct stream_in *in = malloc(sizeof *in);
+    while (n < STREAM_BACKLOG) {
+        int fd = accept4(stream.listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
-        if (!in || (*in = (struct stream_in){.end = END_IN, .fd = fd}, watch_socket(EPOLL_CTL_ADD, fd, EPOLLIN, in))) {
-            mr_log(MR_LOG_ERROR, "a connection of another job is refused: %s", strerror(in ? errno : ENOMEM));
-            free(in);
-            close(fd);
+        if (fd < 0 && stream.strangers && (errno == EMFILE || errno == ENFILE)) {
+            drop_oldest_stranger();
+            n++;
             continue;
         }
-        set_options(fd);
-        in->next = stream.ins;
-        stream.ins = in;
+        if (fd < 0)
+            break;
         n++;
+        if (!add_stranger(fd)) {
+            mr_log(MR_LOG_ERROR, "a connection of another job is refused: no memory");
+            close(fd);
+        }
+        if (stream.num_strangers > STREAM_GUARD)
+            drop_oldest_stranger();
     }
     return n;
 }
@@ -596,10 +682,9 @@ static void hear_new(void)
     struct stream_in *next;
 
     take_connections();
-    for (struct stream_in *in = stream.ins; in; in = next) {
+    for (struct stream_in *in = stream.strangers; in; in = next) {
         next = in->next;
-        if (!in->peer)
-            read_in(in);
+        hear_stranger(in);
     }
 }
 
@@ -628,10 +713,16 @@ static void out_event(struct stream_peer *p, uint32_t events)
         return;
     if (p->connecting) {
         if (getsockopt(p->fd, SOL_SOCKET, SO_ERROR, &err, &len) || err) {
-            if (!try_connecting(p))
+            if (try_connecting(p))
+                return;
+            if (p->tries)
+                out_ended(p);
+            else
                 stream_fail(p, -EHOSTUNREACH);
             return;
         }
+        if (events & (EPOLLRDHUP | EPOLLHUP) && connect_again(p))
+            return;
         p->connecting = false;
     }
     if (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR) || !write_waiting(p))
@@ -646,6 +737,9 @@ static bool is_there(const void *what)
     for (const struct stream_in *in = stream.ins; in; in = in->next)
         if (in == what)
             return true;
+    for (const struct stream_in *in = stream.strangers; in; in = in->next)
+        if (in == what)
+            return true;
     return false;
 }
 
@@ -658,6 +752,8 @@ static int stream_poll(void)
         return 0;
     if (unlikely(stream.failing))
         tell_failures();
+    if (unlikely(stream.strangers != NULL))
+        drop_late_strangers();
     num = epoll_wait(stream.epoll, event, STREAM_EVENTS, 0);
     for (int i = 0; i < num; i++)
         if (*(enum stream_end *)event[i].data.ptr == END_OUT) {
@@ -670,7 +766,7 @@ static int stream_poll(void)
         if (what == &stream.listens)
             n += take_connections();
         else if (is_there(what))
-            n += read_in(what);
+            n += ((struct stream_in *)what)->data ? read_in(what) : hear_stranger(what);
     }
     return n;
 }
@@ -779,9 +875,10 @@ static void write_out(void)
 
             if (p->end != END_OUT || !p->connecting)
                 continue;
-            if (!getsockopt(p->fd, SOL_SOCKET, SO_ERROR, &err, &len) && !err)
-                p->connecting = false;
-            else if (!try_connecting(p))
+            if (!getsockopt(p->fd, SOL_SOCKET, SO_ERROR, &err, &len) && !err) {
+                if (!(event[i].events & (EPOLLRDHUP | EPOLLHUP)) || !connect_again(p))
+                    p->connecting = false;
+            } else if (!try_connecting(p))
                 close_out(p);
         }
     }
@@ -793,6 +890,8 @@ static void stream_finalize(void)
     stream.listener = -1;
     while (stream.ins)
         drop_in(stream.ins);
+    while (stream.strangers)
+        drop_in(stream.strangers);
     write_out();
     while (stream.peers) {
         struct stream_peer *p = stream.peers;

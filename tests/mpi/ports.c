@@ -10,11 +10,17 @@
  *     join PATH listen|call                 over a socket of the program
  *     die FILE, mourn FILE                  a job that dies
  *     leave FILE, stay FILE                 a job that ends without a word
+ *     slow FILE                             as call, with a rest longer than a stranger is borne
+ *     crowded FILE                          serves, while strangers connect to the socket and say nothing
  */
 #include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "mt.h"
@@ -281,10 +287,18 @@ static void calls(const char *file, int rounds)
     }
 }
 
+static void slow(const char *file)
+{
+    MPI_Comm inter = call(file, MPI_COMM_WORLD);
+    sleep(7);
+    exercise(inter, 1);
+    MPI_Comm_disconnect(&inter);
+}
+
 static int descriptors(void)
 {
     int n = 0;
-    for (int fd = 0; fd < 1024; fd++)
+    for (int fd = 0; fd < 2048; fd++)
         n += fcntl(fd, F_GETFD) >= 0;
     return n;
 }
@@ -492,6 +506,113 @@ static void stays(const char *file, int leaves)
     }
 }
 
+/* ---- strangers ---- */
+
+static in_port_t listening_port(void)
+{
+    for (int fd = 0; fd < 2048; fd++) {
+        int listens = 0;
+        struct sockaddr_in6 at = {0};
+        socklen_t len = sizeof(listens), size_of_at = sizeof(at);
+        if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &len) || !listens)
+            continue;
+        if (!getsockname(fd, (struct sockaddr *)&at, &size_of_at) &&
+            (at.sin6_family == AF_INET || at.sin6_family == AF_INET6))
+            return at.sin6_port; /* at the same place in both */
+    }
+    CHECK(!"a listening socket");
+    return 0;
+}
+
+static int stranger(in_port_t port, int says)
+{
+    static const char words[20];
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = port, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    if (fd < 0 || connect(fd, (struct sockaddr *)&to, sizeof(to)) || send(fd, words, (size_t)says, MSG_NOSIGNAL) < 0)
+        _exit(1);
+    return fd;
+}
+
+/* A process with num connections, of which some begin a hello; if insistent, in place of those that end it opens
+ * others. */
+static pid_t crowd(in_port_t port, int num, int insistent)
+{
+    int ready[2];
+    char byte;
+    pid_t pid;
+    CHECK(!pipe2(ready, O_NONBLOCK));
+    pid = fork();
+    CHECK(pid >= 0);
+    if (!pid) {
+        struct pollfd *of = calloc((size_t)num, sizeof(*of));
+        for (int i = 0; i < num; i++)
+            of[i] = (struct pollfd){.fd = stranger(port, i % 3 * 10), .events = POLLIN};
+        if (write(ready[1], "x", 1) != 1)
+            _exit(1);
+        for (;;) {
+            poll(of, (nfds_t)num, 1000);
+            for (int i = 0; insistent && i < num; i++)
+                if (of[i].revents) {
+                    close(of[i].fd);
+                    of[i].fd = stranger(port, i % 3 * 10);
+                }
+            usleep(20000);
+        }
+    }
+    for (int i = 0; read(ready[0], &byte, 1) != 1; i++) { /* this process takes the connections meanwhile */
+        int there;
+        MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &there, MPI_STATUS_IGNORE);
+        CHECK(i < 20000 && waitpid(pid, NULL, WNOHANG) == 0);
+        usleep(500);
+    }
+    close(ready[0]);
+    close(ready[1]);
+    return pid;
+}
+
+static void end_crowd(pid_t pid)
+{
+    EQ(waitpid(pid, NULL, WNOHANG), 0); /* there until now */
+    kill(pid, SIGKILL);
+    EQ(waitpid(pid, NULL, 0), pid);
+}
+
+static void crowded(const char *file)
+{
+    char port[MPI_MAX_PORT_NAME] = "";
+    struct rlimit limit;
+    MPI_Comm inter;
+    int before, there;
+    pid_t pid;
+    EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    limit.rlim_cur = limit.rlim_max;
+    EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    MPI_Open_port(MPI_INFO_NULL, port);
+    before = descriptors();
+    pid = crowd(listening_port(), 1000, 1);
+    CHECK(descriptors() < before + 200);
+    put_name(file, port);
+    inter = accept_at(port, MPI_COMM_WORLD);
+    exercise(inter, 0);
+    MPI_Comm_disconnect(&inter);
+    CHECK(descriptors() < before + 200);
+    end_crowd(pid);
+    pid = crowd(listening_port(), 50, 0); /* few: they may stay for a while */
+    for (int i = 0; descriptors() < before + 50; i++) {
+        MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &there, MPI_STATUS_IGNORE);
+        CHECK(i < 1000);
+        usleep(1000);
+    }
+    for (int i = 0; descriptors() > before + 4; i++) {
+        MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &there, MPI_STATUS_IGNORE);
+        CHECK(i < 1000);
+        usleep(20000);
+    }
+    end_crowd(pid);
+    MPI_Close_port(port);
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "";
@@ -516,6 +637,10 @@ int main(int argc, char **argv)
         join(argv[2], argv[3][0] == 'l');
     else if (!strcmp(what, "mourn"))
         mourns(argv[2]);
+    else if (!strcmp(what, "slow"))
+        slow(argv[2]);
+    else if (!strcmp(what, "crowded"))
+        crowded(argv[2]);
     else if (!strcmp(what, "die"))
         dies(argv[2]);
     else

@@ -61,6 +61,8 @@ ok "three jobs, two of which have met through the third" jobs_end 0 "2 a $p" "1 
 ok "a hundred connections in a row leave no descriptor" jobs_end 0 "1 many-serve $p 100" "1 many-call $p 100"
 ok "the other job ends: its last messages arrive" jobs_end 0 "2 stay $p" "3 leave $p"
 ok "the other job dies: an error, and this job goes on" jobs_end 137 "2 mourn $p" "2 die $p"
+ok "a thousand strangers connect, and say nothing" jobs_end 0 "1 crowded $p" "1 call $p 1"
+ok "a job is slow with its first words" jobs_end 0 "2 serve $p 1" "3 slow $p"
 ok "processes meet over a socket of theirs" jobs_end 0 "1 join $p l" "0 join $p call"
 
 # copies_of WORDS...: the ranks of two jobs, one of them under `forbid WORDS --`, that have read another's memory
