@@ -120,7 +120,7 @@ not_ok "the program does not go on" grep -q "has both" "$tmp/out"
 is "one library by two names is no fault: $(cat "$tmp/out")" "$?$(cat "$tmp/out")" "0has both"
 
 # ---- programs ------------------------------------------------------------------------------------------------------
-# Left out: arguments and absent (functions of MPICH's interface), grequest, idup and recover (MPICH's extensions), status (in
+# Left out: arguments and absent (functions of MPICH's interface), grequest, idup, ports and recover (MPICH's extensions), status (in
 # Fortran 2008).
 mkdir "$tmp/programs"
 choice='p2p_forms|coll|attr|handles|file_views|rma_mix|session|mpi_t|inter_coll|errors'
