@@ -83,11 +83,12 @@ struct stream_peer {
     bool connecting, leaving /* behind BYE */, wants_room, failed;
     unsigned next_address, tries;
     struct stream_bytes *first, **last;
-    unsigned num_waiting;    /* packets among them */
-    unsigned num_in;         /* connections from the process */
-    bool ended;              /* the process has said BYE, and has opened no connection since */
-    enum stream_reads reads; /* of the memory of the process, by this one */
-    int32_t pid;             /* if allowed: the process */
+    unsigned num_waiting;       /* packets among them */
+    unsigned num_in;            /* connections from the process */
+    bool ended;                 /* the process has said BYE, and has opened no connection since */
+    unsigned byes, byes_before; /* how often; before the connection to it was begun */
+    enum stream_reads reads;    /* of the memory of the process, by this one */
+    int32_t pid;                /* if allowed: the process */
     struct stream_peer *next;
 };
 
@@ -146,6 +147,13 @@ static uint64_t hash_hostname(void)
 static int watch_socket(int op, int fd, uint32_t events, void *what)
 {
     return epoll_ctl(stream.epoll, op, fd, &(struct epoll_event){.events = events, .data.ptr = what});
+}
+
+/* A child that has not executed its program yet holds all descriptors: close() alone might leave the socket watched. */
+static void close_watched(int fd)
+{
+    watch_socket(EPOLL_CTL_DEL, fd, 0, NULL);
+    close(fd);
 }
 
 static int begin_listening(struct mr_card *card)
@@ -219,7 +227,7 @@ static void drop_bytes(struct stream_peer *p)
 static void close_out(struct stream_peer *p)
 {
     if (p->fd >= 0)
-        close(p->fd); /* takes it out of the epoll set */
+        close_watched(p->fd);
     p->fd = -1;
     p->connecting = p->leaving = p->wants_room = false;
     while (p->first)
@@ -323,7 +331,7 @@ static bool try_connecting(struct stream_peer *p)
 
     while (next_address(p, card, &to)) {
         if (p->fd >= 0)
-            close(p->fd);
+            close_watched(p->fd);
         p->fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
         if (p->fd < 0)
             return false;
@@ -356,6 +364,7 @@ static bool begin_out(struct stream_peer *p)
     memcpy(hello.secret, card->secret, sizeof hello.secret);
     p->next_address = p->tries = 0;
     p->leaving = false;
+    p->byes_before = p->byes;
     return !put_off(p, &(struct iovec){&hello, sizeof hello}, 1, 0, false) && try_connecting(p);
 }
 
@@ -423,14 +432,6 @@ static void stream_fail(struct stream_peer *p, int error)
     mr_vc_failed(mr_vc_world_rank(p->vc), error);
 }
 
-static void tell_failures(void)
-{
-    stream.failing = false;
-    for (struct stream_peer *p = stream.peers; p; p = p->next)
-        if (p->failed && !mr_vc_lost(p->vc))
-            stream_fail(p, -ECONNRESET);
-}
-
 /* ---- packets from a process -------------------------------------------------------------------------------------- */
 
 static void unlink_in(struct stream_in *in)
@@ -450,7 +451,7 @@ static void unlink_in(struct stream_in *in)
 static void drop_in(struct stream_in *in)
 {
     unlink_in(in);
-    close(in->fd);
+    close_watched(in->fd);
     free(in->data);
     free(in);
 }
@@ -463,6 +464,7 @@ static void in_ended(struct stream_in *in)
 
     drop_in(in);
     p->num_in--;
+    p->byes += bye;
     if (!bye)
         stream_fail(p, -EOWNERDEAD);
     else if (!p->num_in)
@@ -702,6 +704,29 @@ static void out_ended(struct stream_peer *p)
         stream_fail(p, -EOWNERDEAD);
 }
 
+/*
+ * What waits for our connection cannot be sent. A process that has said BYE since the first of it was queued has ended
+ * well, and waits for nothing: its connection, with packets for us, may not even be accepted yet.
+ */
+static void out_failed(struct stream_peer *p, int error)
+{
+    close_out(p);
+    hear_new();
+    if (!p->num_in && p->byes == p->byes_before) /* else the end of the other connection decides */
+        stream_fail(p, error);
+}
+
+static void tell_failures(void)
+{
+    stream.failing = false;
+    for (struct stream_peer *p = stream.peers; p; p = p->next) {
+        if (!p->failed || mr_vc_lost(p->vc))
+            continue;
+        p->failed = false;
+        out_failed(p, -ECONNRESET);
+    }
+}
+
 /* ---- poll -------------------------------------------------------------------------------------------------------- */
 
 static void out_event(struct stream_peer *p, uint32_t events)
@@ -713,12 +738,8 @@ static void out_event(struct stream_peer *p, uint32_t events)
         return;
     if (p->connecting) {
         if (getsockopt(p->fd, SOL_SOCKET, SO_ERROR, &err, &len) || err) {
-            if (try_connecting(p))
-                return;
-            if (p->tries)
-                out_ended(p);
-            else
-                stream_fail(p, -EHOSTUNREACH);
+            if (!try_connecting(p))
+                out_failed(p, p->tries ? -EOWNERDEAD : -EHOSTUNREACH);
             return;
         }
         if (events & (EPOLLRDHUP | EPOLLHUP) && connect_again(p))
@@ -743,9 +764,11 @@ static bool is_there(const void *what)
     return false;
 }
 
+/* An event may free the connection of a later event: all kinds of ends are read first. */
 static int stream_poll(void)
 {
     struct epoll_event event[STREAM_EVENTS];
+    enum stream_end end[STREAM_EVENTS];
     int num, n = 0;
 
     if (!mr_channel_idle && ++stream.rounds % STREAM_EVERY)
@@ -756,16 +779,18 @@ static int stream_poll(void)
         drop_late_strangers();
     num = epoll_wait(stream.epoll, event, STREAM_EVENTS, 0);
     for (int i = 0; i < num; i++)
-        if (*(enum stream_end *)event[i].data.ptr == END_OUT) {
+        end[i] = *(enum stream_end *)event[i].data.ptr;
+    for (int i = 0; i < num; i++)
+        if (end[i] == END_OUT) {
             out_event(event[i].data.ptr, event[i].events);
             n++;
         }
     for (int i = 0; i < num; i++) {
         void *what = event[i].data.ptr;
 
-        if (what == &stream.listens)
+        if (end[i] == END_LISTENER)
             n += take_connections();
-        else if (is_there(what))
+        else if (end[i] == END_IN && is_there(what))
             n += ((struct stream_in *)what)->data ? read_in(what) : hear_stranger(what);
     }
     return n;

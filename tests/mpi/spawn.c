@@ -4,14 +4,15 @@
  *
  *     some N         N children, of this program; messages and collectives with them; once more, disconnected at once
  *     parts          two programs, with their arguments, numbers and directory
- *     many ROUNDS    so many children, one after another
+ *     many ROUNDS N  N children, so many times; what the parent keeps of them
  *     tree           children that have children
  *     wrong          programs that cannot be run, that end early, wrong arguments
  *     leaves         the parent does not disconnect
  *     dies           children die
  */
-#include <signal.h>
 #include <fcntl.h>
+#include <malloc.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include "mt.h"
@@ -120,16 +121,39 @@ static void child_of_parts(MPI_Comm parent, char **argv)
     MPI_Allreduce(NULL, NULL, 0, MPI_INT, MPI_SUM, parent);
 }
 
-static void many(int rounds)
+static int child_processes(void)
+{
+    char name[64], line[4096] = "";
+    int n = 0;
+    snprintf(name, sizeof(name), "/proc/self/task/%d/children", (int)getpid());
+    FILE *f = fopen(name, "r");
+    CHECK(f);
+    if (fgets(line, sizeof(line), f))
+        for (const char *c = line; *c; c++)
+            n += *c == ' ';
+    fclose(f);
+    return n;
+}
+
+/* The last job may be ending: its mrrun, and a connection from each child. */
+static void many(int rounds, int n)
 {
     int first = 0;
+    size_t bytes = 0;
     for (int i = 0; i < rounds; i++) {
-        MPI_Comm inter = start("part", 1, MPI_ERRCODES_IGNORE);
+        MPI_Comm inter = start("part", n, MPI_ERRCODES_IGNORE);
         MPI_Comm_disconnect(&inter);
-        if (i == 2)
+        if (i == rounds / 10) {
             first = descriptors();
+            bytes = mallinfo2().uordblks;
+        }
     }
-    CHECK(descriptors() <= first + 4);
+    bytes = mallinfo2().uordblks - bytes;
+    printf("# %d times %d children: %d more descriptors, %d children left, %zd more bytes\n", rounds, n,
+           descriptors() - first, child_processes(), (ssize_t)bytes);
+    CHECK(descriptors() <= first + 2 + n);
+    CHECK(child_processes() <= 3);
+    CHECK((ssize_t)bytes <= (ssize_t)rounds * n * 1024);
 }
 
 static void wrong(void)
@@ -221,7 +245,7 @@ int main(int argc, char **argv)
     } else if (!strcmp(argv[1], "parts")) {
         parts();
     } else if (!strcmp(argv[1], "many")) {
-        many(atoi(argv[2]));
+        many(atoi(argv[2]), atoi(argv[3]));
     } else if (!strcmp(argv[1], "tree")) {
         MPI_Comm inter = start("tree", 1, MPI_ERRCODES_IGNORE);
         talk(inter, 1);

@@ -19,7 +19,8 @@ ok "two start three" job 2 some 3
 ok "without launcher" job 0 some 2
 ok "two programs, with their arguments, directory and path" job 2 parts
 ok "children have children" job 2 tree
-ok "twenty in a row leave no descriptor" job 1 many 20
+ok "200 in a row leave nothing behind" job 1 many 200 1
+ok "nor do 40 times 8" job 1 many 40 8
 ok "what cannot be started is an error of all, not a hang" job 2 wrong
 ok "nobody disconnects" job 2 leaves
 ok "children die: an error of the parent" job 1 dies
