@@ -48,6 +48,11 @@ hosts() { # the same on two simulated hosts
 }
 
 is "rank 0 exits with code 3" "$(each 0 "$stride" 3 3 0 3)" ""
+connecting() { # both ranks, at each of the steps around the connection to mrrun's PMIx server
+  local step
+  for step in {2..7}; do times 3 2 3 any "$dies" -1 $step 3; done
+}
+is "both exit while mrrun's server takes their connections" "$(connecting)" ""
 is "another one is killed" "$(each 3 "$((stride + 2))" 3 137 1 -9)" ""
 is "rank 0 exits right behind MPI_Init" "$(times 8 8 3 0 "$dies" 0 init 3)" ""
 is "all do" "$(times 8 4 3 any "$dies" -1 init 3)" ""
