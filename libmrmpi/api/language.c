@@ -5,6 +5,7 @@
  */
 #include "libmrmpi/api/attr.h"
 #include "libmrmpi/api/grequest.h"
+#include "libmrmpi/api/request.h"
 
 LANGUAGE_FN(int, Comm_set_attr, (MPI_Comm comm, int keyval, void *value, enum abi_attr_kind kind))
 {
@@ -97,6 +98,30 @@ LANGUAGE_FN(void, Grequest_set_lang_f77, (MPI_Request request))
     struct mr_request *r = api_find(ABI_REQUEST, abi_number(request));
     if (r && r->kind == MR_REQ_GENERALIZED)
         api_grequest_is_fortran(r);
+    api_unlock();
+}
+
+static void end_copy(struct mr_request *live, void *arg)
+{
+    struct api_copy *copy = arg;
+    (void)live;
+    copy->event(copy, API_COPY_OUT);
+    copy->event(copy, API_COPY_FREE);
+}
+
+/* Ours alone: MPICH's library has no such function. */
+LANGUAGE_FN(void, Request_set_copy, (MPI_Request request, struct api_copy *copy))
+{
+    api_lock();
+    struct mr_request *r = api_find_request(request);
+    if (r && (r->kind == MR_REQ_PERSISTENT_COLL || r->kind == MR_REQ_PERSISTENT_PART)) {
+        r->copy = copy;
+    } else if (r && !r->complete) {
+        r->on_complete = end_copy;
+        r->on_complete_arg = copy;
+    } else {
+        end_copy(r, copy);
+    }
     api_unlock();
 }
 

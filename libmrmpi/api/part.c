@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Partitioned point-to-point communication (MPI-4.0 chapter 4). Starting and completing is in request.c. */
-#include "libmrmpi/api/api.h"
+#include "libmrmpi/api/request.h"
 #include "libmrmpi/p2p/p2p.h"
 
 /* dest: or the source; wildcards are not for partitioned operations. */
@@ -55,15 +55,25 @@ MPI_FN(int, Precv_init,
     API_LEAVE(c);
 }
 
-static enum mr_err partitioned(MPI_Request h, bool sender, struct mr_comm **c, struct mr_part **p)
+static enum mr_err partitioned(MPI_Request h, bool sender, struct mr_comm **c, struct mr_request **r)
 {
-    struct mr_request *r;
-    enum mr_err err = api_request(h, &r);
+    enum mr_err err = api_request(h, r);
     if (err)
         return err;
-    *c = r->comm ? r->comm : mr_comm_world;
-    if (r->kind != MR_REQ_PERSISTENT_PART || mr_part_is_send(r->part) != sender)
+    *c = (*r)->comm ? (*r)->comm : mr_comm_world;
+    if ((*r)->kind != MR_REQ_PERSISTENT_PART || mr_part_is_send((*r)->part) != sender)
         return mr_fail(MR_ERR_REQUEST, "the request is not a partitioned %s", sender ? "send" : "receive");
+    return MR_SUCCESS;
+}
+
+/* Of a send; some of its partitions will be ready. */
+static enum mr_err partitioned_send(MPI_Request h, struct mr_comm **c, struct mr_part **p)
+{
+    struct mr_request *r;
+    enum mr_err err = partitioned(h, true, c, &r);
+    if (err)
+        return err;
+    api_copy(r, API_COPY_IN);
     *p = r->part;
     return MR_SUCCESS;
 }
@@ -87,7 +97,7 @@ MPI_FN(int, Pready, (int partition, MPI_Request request))
     struct mr_comm *c = NULL;
     struct mr_part *p;
     API_ENTER();
-    CHECK(partitioned(request, true, &c, &p));
+    CHECK(partitioned_send(request, &c, &p));
     err = ready(p, partition);
     API_LEAVE(c);
 }
@@ -97,7 +107,7 @@ MPI_FN(int, Pready_range, (int partition_low, int partition_high, MPI_Request re
     struct mr_comm *c = NULL;
     struct mr_part *p;
     API_ENTER();
-    CHECK(partitioned(request, true, &c, &p));
+    CHECK(partitioned_send(request, &c, &p));
     CHECK(in_range(p, partition_low));
     CHECK(in_range(p, partition_high));
     if (partition_low > partition_high)
@@ -112,7 +122,7 @@ MPI_FN(int, Pready_list, (int length, int array_of_partitions[], MPI_Request req
     struct mr_comm *c = NULL;
     struct mr_part *p;
     API_ENTER();
-    CHECK(partitioned(request, true, &c, &p));
+    CHECK(partitioned_send(request, &c, &p));
     if (length < 0)
         CHECK(api_bad_count(length, "length"));
     if (length)
@@ -136,14 +146,16 @@ static bool arrived(void *arg)
 MPI_FN(int, Parrived, (MPI_Request request, int partition, int *flag))
 {
     struct mr_comm *c = NULL;
-    struct mr_part *p;
+    struct mr_request *r;
     API_ENTER();
     NOT_NULL(flag);
     *flag = 1;
     if (request == MPI_REQUEST_NULL)
         goto out;
-    CHECK(partitioned(request, false, &c, &p));
-    CHECK(in_range(p, partition));
-    *flag = mr_progress_try(arrived, &(struct partition){p, partition});
+    CHECK(partitioned(request, false, &c, &r));
+    CHECK(in_range(r->part, partition));
+    *flag = mr_progress_try(arrived, &(struct partition){r->part, partition});
+    if (*flag)
+        api_copy(r, API_COPY_OUT);
     API_LEAVE(c);
 }

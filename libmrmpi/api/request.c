@@ -456,6 +456,8 @@ static void free_persistent(struct mr_request *r)
 {
     if (r->on_complete_arg)
         mr_request_put(r->on_complete_arg); /* goes on alone */
+    if (r->kind == MR_REQ_PERSISTENT_COLL || r->kind == MR_REQ_PERSISTENT_PART)
+        api_copy(r, API_COPY_FREE);
     if (r->kind == MR_REQ_PERSISTENT_COLL)
         mr_coll_drop(r->schedule);
     else if (r->kind == MR_REQ_PERSISTENT_PART)

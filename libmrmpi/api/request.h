@@ -28,6 +28,24 @@ static inline bool api_is_complete(struct mr_request *l)
            (unlikely(mr_config.recover) && mr_recv_is_pending(l));
 }
 
+/*
+ * A language binding's memory in the place of a buffer that C cannot describe. At the end of the operation the binding
+ * gets API_COPY_OUT, then API_COPY_FREE. For a persistent request: API_COPY_IN at each start and when a partition is
+ * ready, API_COPY_OUT at each end and when a partition has arrived, API_COPY_FREE with the request. The events come
+ * with the lock held: no MPI function may be called.
+ */
+enum api_copy_event { API_COPY_IN = 0, API_COPY_OUT = 1, API_COPY_FREE = 2 };
+struct api_copy {
+    void (*event)(struct api_copy *copy, int event);
+};
+
+/* Of a persistent collective or partitioned operation. */
+static inline void api_copy(const struct mr_request *r, enum api_copy_event event)
+{
+    if (unlikely(r->copy))
+        r->copy->event(r->copy, event);
+}
+
 /* api_new_request for a request that has just been made, inline: every nonblocking message passes here. */
 static inline enum mr_err api_first_handle(struct mr_request *r, MPI_Request *h)
 {

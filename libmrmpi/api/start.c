@@ -3,6 +3,37 @@
 #include "libmrmpi/api/request.h"
 #include "libmrmpi/p2p/p2p.h"
 
+static void copy_back(struct mr_request *live, void *copy)
+{
+    (void)live;
+    ((struct api_copy *)copy)->event(copy, API_COPY_OUT);
+}
+
+/* A started operation whose buffer is a language binding's. */
+static void copy_at_end(struct mr_request *live, struct api_copy *copy)
+{
+    if (live->complete) {
+        copy_back(live, copy);
+    } else {
+        live->on_complete = copy_back;
+        live->on_complete_arg = copy;
+    }
+}
+
+/* A collective or a partitioned operation. */
+static enum mr_err start_whole(struct mr_request *r, struct mr_request **live)
+{
+    enum mr_err err;
+    api_copy(r, API_COPY_IN);
+    if (r->kind == MR_REQ_PERSISTENT_COLL)
+        err = mr_coll_restart(r->schedule, live);
+    else
+        err = mr_part_start(r->part, live);
+    if (!err && r->copy)
+        copy_at_end(*live, r->copy);
+    return err;
+}
+
 static enum mr_err start_persistent(MPI_Request h)
 {
     struct mr_request *r, *l;
@@ -13,10 +44,8 @@ static enum mr_err start_persistent(MPI_Request h)
         return mr_fail(MR_ERR_REQUEST, "the request is not a persistent one");
     if (r->on_complete_arg)
         return mr_fail(MR_ERR_REQUEST, "the request is active already: complete it before it is started again");
-    if (r->kind == MR_REQ_PERSISTENT_COLL)
-        err = mr_coll_restart(r->schedule, &l);
-    else if (r->kind == MR_REQ_PERSISTENT_PART)
-        err = mr_part_start(r->part, &l);
+    if (r->kind == MR_REQ_PERSISTENT_COLL || r->kind == MR_REQ_PERSISTENT_PART)
+        err = start_whole(r, &l);
     else if (r->kind == MR_REQ_PERSISTENT_SEND && r->mode == MR_SEND_BUFFERED)
         err = mr_ibsend(r->send_buf, r->count, r->type, r->peer, r->tag, r->comm, r->comm->context, &l);
     else if (r->kind == MR_REQ_PERSISTENT_SEND)

@@ -66,9 +66,15 @@ class Body:
     def __init__(self, f, f08, large, function):
         self.f, self.f08, self.large, self.function = f, f08, large, function
         self.before, self.after, self.always, self.errors = [], [], [], []
+        self.layouts = []  # buffers that MPI uses after the call
         self.replaced = {}  # name of an argument -> expression that stands for it
         for a in f.arguments:
             self.convert(a)
+        if self.layouts and 'request' in f.kinds():
+            ends = ', '.join([f'&{n}_c' for n in self.layouts] + ['NULL'] * (2 - len(self.layouts)))
+            self.always.append(f'fort_layout_end(rc, request, {ends});')
+        else:
+            self.always += [f'fort_layout_free(&{n}_c);' for n in self.layouts]
 
     def convert(self, a):
         n = a.name
@@ -152,9 +158,10 @@ class Body:
         count, datatype, layout = use
         c = f'*{count.name}' if not count.is_array else '0'
         d = f'*{datatype.name}' if not datatype.is_array else 'MPI_DATATYPE_NULL'
-        self.before.append(f'struct fort_layout {n}_c = fort_layout({n}, {c}, {d}, {layout});')
+        self.before.append(f'struct fort_layout {n}_c = fort_layout({n}, {c}, {d}, {layout}, '
+                           f'{"true" if a.is_input else "false"});')
         self.errors.append(f'{n}_c.error')
-        self.always.append(f'fort_layout_free(&{n}_c);')
+        self.layouts.append(n)
         self.replaced[n] = f'{n}_c.address'
         if layout != 'FORT_ONE_PIECE':
             self.replaced[datatype.name] = f'{n}_c.type'

@@ -140,9 +140,11 @@ struct fort_copy fort_copy_in(const struct fort_array *array);
 void fort_copy_out(struct fort_copy *copy, bool changed);
 
 /*
- * A buffer that MPI uses later: a section with holes becomes a datatype. FORT_ANY: the arguments are one buffer, one
- * count and one datatype, any section will do. FORT_EVEN: several blocks of the buffer are meant, which needs equal
- * distances from element to element. FORT_ONE_PIECE: the datatype cannot be replaced, sections with holes are an error.
+ * A buffer that MPI uses later: a section with holes becomes a datatype, or memory without holes, which a request
+ * keeps. FORT_ANY: the arguments are one buffer, one count and one datatype, a datatype can describe the section.
+ * FORT_EVEN: several blocks of the buffer are meant; a datatype needs equal distances from element to element.
+ * FORT_ONE_PIECE: the datatype cannot be replaced. The last two are for calls that make a request, and keep memory if
+ * need be.
  */
 enum fort_layouts { FORT_ANY, FORT_EVEN, FORT_ONE_PIECE };
 struct fort_layout {
@@ -150,11 +152,16 @@ struct fort_layout {
     MPI_Count count;
     MPI_Datatype type;
     bool made; /* the type is ours to free */
+    struct fort_kept *kept;
     int error;
 };
+/* input: MPI only reads the buffer. */
 struct fort_layout fort_layout(const struct fort_array *array, MPI_Count count, MPI_Datatype type,
-                               enum fort_layouts kind);
+                               enum fort_layouts kind, bool input);
+/* After the call. */
 void fort_layout_free(struct fort_layout *layout);
+/* The same of a call that made a request, unless there was an error, and had one buffer, or two. */
+void fort_layout_end(int error, const MPI_Fint *request, struct fort_layout *one, struct fort_layout *two);
 
 /*
  * ---- special.c, attributes.c: functions whose arguments C has in another form, as Fortran's code calls them.

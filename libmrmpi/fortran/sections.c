@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Array sections as buffers: copies without holes, or datatypes that describe the holes. */
+/*
+ * Array sections as buffers: copies without holes, for the time of a call or of a request, or datatypes that describe
+ * the holes.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,6 +63,19 @@ static struct shape shape_of(const struct fort_array *array)
     return s;
 }
 
+/* The place of the next element. index: of this element, in each dimension. */
+static char *next_element(const struct shape *s, ptrdiff_t *index, char *at)
+{
+    for (int d = 0; d < s->dims; d++) {
+        at += s->dim[d].stride;
+        if (++index[d] < s->dim[d].extent)
+            break;
+        at -= index[d] * s->dim[d].stride;
+        index[d] = 0;
+    }
+    return at;
+}
+
 /* Moves the elements between the section and memory without holes. */
 static void move_section(const struct shape *s, char *section, char *packed, bool to_section)
 {
@@ -69,13 +85,24 @@ static void move_section(const struct shape *s, char *section, char *packed, boo
     for (size_t n = 0; n < s->total; n++) {
         memcpy(to_section ? at : packed, to_section ? packed : at, s->elem);
         packed += s->elem;
-        for (int d = 0; d < s->dims; d++) {
-            at += s->dim[d].stride;
-            if (++index[d] < s->dim[d].extent)
-                break;
-            at -= index[d] * s->dim[d].stride;
-            index[d] = 0;
+        at = next_element(s, index, at);
+    }
+}
+
+/* Moves the elements that have changed since they were the same as those at before, which follow them. */
+static void move_changes(const struct shape *s, char *section, const char *packed, char *before)
+{
+    ptrdiff_t index[15] = {0};
+    char *at = section;
+
+    for (size_t n = 0; n < s->total; n++) {
+        if (memcmp(packed, before, s->elem)) {
+            memcpy(at, packed, s->elem);
+            memcpy(before, packed, s->elem);
         }
+        packed += s->elem;
+        before += s->elem;
+        at = next_element(s, index, at);
     }
 }
 
@@ -156,8 +183,6 @@ static int describe_section(const struct shape *s, enum fort_layouts kind, struc
     MPI_Datatype element;
     int err;
 
-    if (kind == FORT_ONE_PIECE)
-        return MPI_ERR_BUFFER;
     if (l->type == MPI_DATATYPE_NULL) /* of no meaning at this process */
         return MPI_SUCCESS;
     if ((err = PMPI_Type_size_c(l->type, &size)) || (err = PMPI_Type_get_extent_c(l->type, &lower, &extent)))
@@ -184,15 +209,68 @@ static int describe_section(const struct shape *s, enum fort_layouts kind, struc
     return PMPI_Type_commit(&l->type);
 }
 
+/*
+ * Memory that a request keeps in the place of a section. The library calls `event` (MPII_Request_set_copy). Elements
+ * that MPI has not written stay as the program has them: at a process that receives nothing, the program may go on
+ * using the section.
+ */
+struct fort_kept {
+    void (*event)(struct fort_kept *, int event);
+    struct fort_kept *next; /* of the same request */
+    struct shape shape;
+    char *section;
+    bool input; /* MPI only reads the memory. If not, the elements follow a second time, as they were */
+    _Alignas(16) char packed[];
+};
+enum { COPY_IN = 0, COPY_OUT = 1, COPY_FREE = 2 };
+void MPII_Request_set_copy(MPI_Request request, struct fort_kept *kept);
+
+static size_t kept_bytes(const struct fort_kept *k)
+{
+    return k->shape.total * k->shape.elem;
+}
+
+static void kept_event(struct fort_kept *k, int event)
+{
+    for (struct fort_kept *next; k; k = next) {
+        next = k->next;
+        if (event == COPY_IN) {
+            move_section(&k->shape, k->section, k->packed, false);
+            if (!k->input)
+                memcpy(k->packed + kept_bytes(k), k->packed, kept_bytes(k));
+        } else if (event == COPY_OUT && !k->input) {
+            move_changes(&k->shape, k->section, k->packed, k->packed + kept_bytes(k));
+        } else if (event == COPY_FREE) {
+            free(k);
+        }
+    }
+}
+
+static int keep_section(const struct fort_array *array, const struct shape *s, bool input, struct fort_layout *l)
+{
+    struct fort_kept *k = malloc(sizeof(*k) + s->total * s->elem * (input ? 1 : 2));
+    if (!k)
+        return MPI_ERR_NO_MEM;
+    *k = (struct fort_kept){.event = kept_event, .shape = *s, .section = array->base, .input = input};
+    kept_event(k, COPY_IN);
+    l->kept = k;
+    l->address = k->packed;
+    return MPI_SUCCESS;
+}
+
 struct fort_layout fort_layout(const struct fort_array *array, MPI_Count count, MPI_Datatype type,
-                               enum fort_layouts kind)
+                               enum fort_layouts kind, bool input)
 {
     if (!is_gfortrans(array))
         return (struct fort_layout){.error = MPI_ERR_BUFFER};
     struct fort_layout l = {.address = fort_base(array), .count = count, .type = type};
     const struct shape s = shape_of(array);
-    if (s.dims && (count != 0 || kind != FORT_ANY))
+    if (!s.dims || (count == 0 && kind == FORT_ANY))
+        return l;
+    if (kind != FORT_ONE_PIECE)
         l.error = describe_section(&s, kind, &l);
+    if (kind == FORT_ONE_PIECE || (kind == FORT_EVEN && l.error))
+        l.error = keep_section(array, &s, input, &l);
     return l;
 }
 
@@ -200,4 +278,23 @@ void fort_layout_free(struct fort_layout *l)
 {
     if (l->made)
         PMPI_Type_free(&l->type);
+    free(l->kept);
+}
+
+void fort_layout_end(int error, const MPI_Fint *request, struct fort_layout *one, struct fort_layout *two)
+{
+    struct fort_kept *first = one->kept;
+    if (first && two)
+        first->next = two->kept;
+    else if (two)
+        first = two->kept;
+    if (first && !error) {
+        MPII_Request_set_copy(*request, first);
+        one->kept = NULL;
+        if (two)
+            two->kept = NULL;
+    }
+    fort_layout_free(one);
+    if (two)
+        fort_layout_free(two);
 }

@@ -114,7 +114,10 @@ struct mr_request {
     void (*on_complete)(struct mr_request *req, void *arg);
     void *on_complete_arg;
     /* the rest belongs to p2p/ for sends and receives, to their maker for the other kinds */
-    const void *send_buf;
+    union {
+        const void *send_buf;
+        struct api_copy *copy; /* MR_REQ_PERSISTENT_PART, MR_REQ_PERSISTENT_COLL: api/request.h */
+    };
     union {
         void *recv_buf;
         struct mr_schedule *schedule; /* MR_REQ_PERSISTENT_COLL */
