@@ -45,6 +45,7 @@ build raw "${c[@]}" -DRAW "$src/own.c"
 row own-system-calls not_kept ./raw
 build asan "${c[@]}" -DROUNDS=8 -fsanitize=address,undefined
 row address-sanitizer not_kept ./asan
+build tsan "${c[@]}" -DROUNDS=1 -fsanitize=thread
 build fortran mpif90.mpich "$src/messages.f90" -w -Wl,--no-as-needed "$jemalloc"
 row fortran-jemalloc - ./fortran
 build cxx mpicxx.mpich "$src/messages.cc" "$tcmalloc"
@@ -61,7 +62,6 @@ row two-allocators kept ./beside
 if [ -n "$all" ]; then
   row glibc kept ./plain
   row tbb-preloaded kept ./plain "$tbb"
-  build tsan "${c[@]}" -DROUNDS=2 -fsanitize=thread
   row thread-sanitizer not_kept ./tsan
   build asan-mpich mpicc.mpich "$src/messages.c" -DROUNDS=8 -pthread -fsanitize=address
   row address-sanitizer-mpich not_kept ./asan-mpich
@@ -114,6 +114,9 @@ while IFS=$'\t' read -r name kept command preload; do
   [ "$kept" = - ] && kept= text= || kept=${kept/_/ } text=": registrations are ${kept/_/ }"
   ok "$name, between hosts$text" ended_well net "$name" "$kept"
 done <rows
+
+ok "thread-sanitizer, without the suppressions of make check: users have none" \
+  env -u TSAN_OPTIONS timeout -k 5 120 mrrun -n 2 ./tsan
 
 explained() { mrrun -n 2 --explain "$@" 2>&1 | sed -n 's/^  memory kept registered: //p; s/^  allocator: //p' | tr '\n' '|'; }
 is "mrrun explains: the C library's" "$(explained ./plain)" "4G|that of libc.so.6, the C library|"
