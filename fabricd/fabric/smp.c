@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <endian.h>
 #include <errno.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,7 +64,8 @@ struct question {
 struct smp {
     int fd, agent_dr, agent_lid;
     uint32_t tid;
-    void *umad; /* room for one packet */
+    uint64_t mkey; /* 0: none */
+    void *umad;    /* room for one packet */
 
     struct question *ring;
     uint32_t size; /* a power of two */
@@ -94,11 +96,63 @@ unsigned smp_active_ports(struct smp_port port[SMP_PORTS_MAX])
             if (is_up(ca.ports[k])) {
                 snprintf(port[n].device, sizeof(port[n].device), "%.*s", UMAD_CA_NAME_LEN, names[i]);
                 port[n].guid = be64toh(ca.ports[k]->port_guid);
+                port[n].prefix = be64toh(ca.ports[k]->gid_prefix);
+                port[n].sm_lid = (uint16_t)ca.ports[k]->sm_lid;
                 port[n++].num = k;
             }
         umad_release_ca(&ca);
     }
     return n;
+}
+
+/* ---- M_Keys ---- */
+
+static struct {
+    pthread_mutex_t lock;
+    unsigned n;
+    struct smp_key key[SMP_KEYS_MAX];
+} known = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+void smp_know_keys(const struct smp_key *key, unsigned n)
+{
+    pthread_mutex_lock(&known.lock);
+    known.n = n < SMP_KEYS_MAX ? n : SMP_KEYS_MAX;
+    if (n)
+        memcpy(known.key, key, known.n * sizeof(*key));
+    pthread_mutex_unlock(&known.lock);
+}
+
+/* The known key of this port; else that of its subnet, as far as one can be told from another. */
+static uint64_t find_mkey(const struct smp_port *up, unsigned n, const struct smp_port *mine)
+{
+    uint64_t key = 0;
+    bool found = false, agree = true;
+    for (unsigned k = 0; k < known.n; k++) {
+        if (known.key[k].guid == mine->guid)
+            return known.key[k].key;
+        for (unsigned i = 0; i < n; i++) {
+            if (up[i].guid != known.key[k].guid || up[i].prefix != mine->prefix || up[i].sm_lid != mine->sm_lid)
+                continue;
+            agree = agree && (!found || key == known.key[k].key);
+            key = known.key[k].key;
+            found = true;
+        }
+    }
+    return agree ? key : 0;
+}
+
+static uint64_t mkey_of_port(const char *device, int port)
+{
+    struct smp_port up[SMP_PORTS_MAX];
+    uint64_t key = 0;
+    pthread_mutex_lock(&known.lock);
+    unsigned n = known.n ? smp_active_ports(up) : 0, i = 0;
+    while (i < n && ((device && strcmp(up[i].device, device)) || (port && up[i].num != port)))
+        i++;
+    if (i < n)
+        key = find_mkey(up, n, &up[i]);
+    pthread_mutex_unlock(&known.lock);
+    return key;
 }
 
 struct smp *smp_open(const char *device, int port)
@@ -127,6 +181,7 @@ struct smp *smp_open(const char *device, int port)
     clock_gettime(CLOCK_MONOTONIC, &now);
     s->tid = (uint32_t)now.tv_nsec; /* a late answer to an earlier run must not match */
     s->window = WINDOW_INIT;
+    s->mkey = mkey_of_port(device, port);
     return s;
 
 close_port:
@@ -153,7 +208,8 @@ const char *smp_open_error(int rc)
     if (rc == -EACCES || rc == -EPERM)
         return "the devices of management datagrams (/dev/infiniband/umad*) may not be used: they are root's";
     if (rc == -ETIMEDOUT)
-        return "this host's own port does not answer management datagrams";
+        return "this host's own port does not answer management datagrams: if the subnet has an M_Key, it must be in "
+               "opensm's configuration here";
     if (!has_entries("/sys/class/infiniband"))
         return "this host has no InfiniBand adapter, or its driver is not loaded";
     if (!has_entries("/sys/class/infiniband_mad"))
@@ -198,7 +254,7 @@ void smp_close(struct smp *s)
     free(s);
 }
 
-static void build(struct packet *m, const struct question *q, uint32_t tid)
+static void build(struct packet *m, const struct question *q, uint32_t tid, uint64_t mkey)
 {
     const struct smp_path *path = &q->path;
     memset(m, 0, sizeof(*m));
@@ -209,6 +265,7 @@ static void build(struct packet *m, const struct question *q, uint32_t tid)
     m->tid = htobe64(tid);
     m->attribute = htobe16(q->attribute);
     m->modifier = htobe32(q->modifier);
+    m->mkey = htobe64(mkey);
     if (!path->lid) {
         m->hop_count = path->hops;
         m->dr_slid = m->dr_dlid = 0xffff; /* directed all the way */
@@ -321,7 +378,7 @@ static void send_smp(struct smp *s, uint32_t number)
 {
     struct question *q = question(s, number);
     memset(s->umad, 0, umad_size());
-    build(umad_get_mad(s->umad), q, s->tid + number);
+    build(umad_get_mad(s->umad), q, s->tid + number, s->mkey);
     umad_set_addr(s->umad, q->path.lid ? q->path.lid : 0xffff, 0, 0, 0);
     int agent = q->path.lid ? s->agent_lid : s->agent_dr;
     int rc = umad_send(s->fd, agent, s->umad, sizeof(struct packet), TIMEOUT_MS, 0);

@@ -39,13 +39,26 @@ struct smp_path {
 struct smp_port {
     char device[32];
     int num;
-    uint64_t guid; /* 0: not known */
+    uint64_t guid;   /* 0: not known */
+    uint64_t prefix; /* of the subnet, as smp_active_ports found it; so is sm_lid */
+    uint16_t sm_lid;
 };
 
 #define SMP_PORTS_MAX 64
 
 /* Active InfiniBand ports, with or without a LID. Returns their number; ports beyond SMP_PORTS_MAX are left out. */
 unsigned smp_active_ports(struct smp_port port[SMP_PORTS_MAX]);
+
+/*
+ * The M_Key of a subnet, known by a port of this host: nodes drop SMPs without their key, if not all, then those that
+ * write. Questions of a later smp_open from this port have the key; so do those from a port with the same subnet prefix
+ * and subnet manager, if the keys of all such ports agree. Any thread.
+ */
+struct smp_key {
+    uint64_t guid, key;
+};
+#define SMP_KEYS_MAX 32
+void smp_know_keys(const struct smp_key *key, unsigned n);
 
 struct smp;
 

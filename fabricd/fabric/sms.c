@@ -45,13 +45,41 @@ static struct smp_port port_of(uint64_t guid, const struct conf *c)
     return configured;
 }
 
+/* What the SMPs to a plane need: the option m_key of its opensm, also while opensm does not run. */
+struct plane_keys {
+    struct smp_key of[SMP_KEYS_MAX];
+    unsigned n;
+};
+
+static void read_mkey(struct plane_keys *keys, const char *config, const uint64_t *guid, int ports,
+                      const struct conf *c)
+{
+    struct text text = {0};
+    char value[64];
+    uint64_t key = 0, named = 0;
+    if (!text_read_file(&text, config, OPENSM_CONF_MAX)) {
+        if (opensm_conf_get(text_str(&text), "m_key", value, sizeof(value)))
+            key = strtoull(value, NULL, 0);
+        if (ports < 1 && opensm_conf_get(text_str(&text), "guid", value, sizeof(value)))
+            named = strtoull(value, NULL, 16);
+    }
+    text_free(&text);
+    for (int k = 0; k < (ports < 1 ? 1 : ports) && key && keys->n < SMP_KEYS_MAX; k++) {
+        uint64_t wanted = ports < 1 ? named : guid[k], at = port_of(wanted, c).guid;
+        if (!wanted || at == wanted)
+            keys->of[keys->n++] = (struct smp_key){at, key};
+    }
+}
+
 void sms_find(struct sms *s, const struct conf *c)
 {
+    struct plane_keys keys = {0};
     *s = (struct sms){0};
     for (unsigned i = 0; i < c->num_opensm; i++) {
         uint64_t guid[OPENSM_PORTS_MAX];
         struct opensm o = opensm_of(&c->opensm[i]);
         int running = opensm_running(&o, guid);
+        read_mkey(&keys, o.config, guid, running, c);
         for (int k = 0; k < running && s->num_ports < VERIFY_SUBNETS_MAX; k++) {
             struct smp_port p = port_of(guid[k], c);
             if (has_port(s, &p))
@@ -62,6 +90,7 @@ void sms_find(struct sms *s, const struct conf *c)
         if (running > 0)
             s->sm[s->n++].opensm = o;
     }
+    smp_know_keys(keys.of, keys.n);
 }
 
 static void sm_free(struct sm *m)

@@ -31,7 +31,7 @@ struct sms {
     unsigned sm_of_port[VERIFY_SUBNETS_MAX];
 };
 
-/* Finds the running processes. Frees nothing: to begin with, or after sms_free. */
+/* Finds the running processes, and the M_Keys of the subnets. Frees nothing: to begin with, or after sms_free. */
 void sms_find(struct sms *s, const struct conf *c);
 void sms_free(struct sms *s);
 

@@ -46,7 +46,7 @@ tests/fabricd/share_load_SRCS := tests/fabricd/share_load.c
 tests/fabricd/share_load_DEPS := libmpi.so.12
 CFLAGS.tests/fabricd/share_load.c := -fPIE -Ilibmrmpi/include
 
-SCRIPT_TESTS += tests/fabricd/joins.sh tests/fabricd/faults.sh tests/fabricd/drift.sh tests/fabricd/history.sh
+SCRIPT_TESTS += tests/fabricd/joins.sh tests/fabricd/faults.sh tests/fabricd/drift.sh tests/fabricd/mkey.sh tests/fabricd/history.sh
 LONG_TESTS += tests/fabricd/faults.sh:--all
 # loaded before fabricd: a fault at one of its changing calls; faults.py runs it
 TESTPROGS += tests/fabricd/faults.so
