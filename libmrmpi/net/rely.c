@@ -110,10 +110,18 @@ static void count_waiting(struct mr_peer *p, unsigned before)
 
 /* ---- sending ----------------------------------------------------------------------------------------------------- */
 
-/* Adds the owed ACK behind the packet. */
+static bool is_sent_again(const struct mr_peer *p, const struct mr_packet *k)
+{
+    return k->kept.seq != p->out.fresh;
+}
+
+/*
+ * Adds the owed ACK behind the packet. A packet that is sent again wants an ACK over any link: what the peer said of
+ * the packets after it may be lost, too, and a link that confirms by itself would confirm this one only.
+ */
 static void add_ack(struct mr_peer *p, struct mr_packet *k, const struct mr_link *l)
 {
-    unsigned flags = l->native ? 0 : MR_WIRE_WANTS;
+    unsigned flags = l->native && !is_sent_again(p, k) ? 0 : MR_WIRE_WANTS;
 
     k->ack_len = 0;
     if (mr_ack_owed(&mr_net_of(p)->in)) {
@@ -155,7 +163,7 @@ static int send_packet_copy(struct mr_peer *p, struct mr_link *l, struct mr_pack
 
 static void note_sent(struct mr_peer *p, struct mr_link *l, struct mr_packet *k)
 {
-    bool again = k->kept.seq != p->out.fresh;
+    bool again = is_sent_again(p, k);
 
     mr_window_sent(&p->out, &k->kept, l->index, l->native, 0);
     mr_stat_add(MR_STAT_RESENT, again);
