@@ -3,6 +3,7 @@
 # Messages that go eagerly else, in windows, while a processor copies less than the rails carry (figures are simulated):
 # where the same buffers are used again they are read, which is faster but for the shortest, and whatever the program does
 # it is not slower than with MRMPI_RNDV=write, which has them all sent eagerly, from the program's memory if that is known.
+# --all: four lengths and windows, else two.
 . "$(dirname "$0")/../tap.sh"
 root=$(cd "$(dirname "$0")/../.." && pwd)
 case $(sanitizers) in *address* | *thread*) skip_all "copies take no time" ;; esac
@@ -10,9 +11,11 @@ sed '/^  copy_mbytes_per_s:/d; s/^program:/&\n  copy_mbytes_per_s: 12000/' "$roo
 
 simfab topology star --hosts 2 --rails 1 --speed HDR >"$tmp/net"
 
+cases=(4096:32 16384:4)
+[ "${1:-}" != --all ] || cases=(4096:32 8192:16 16384:4 16384:16)
 what=()
 for kind in new apart again new-here new-there again; do
-  for case in 4096:32 8192:16 16384:4 16384:16; do what+=("$kind:$case"); done
+  for case in "${cases[@]}"; do what+=("$kind:$case"); done
 done
 took() { # RNDV: "KIND BYTES WINDOW NS"
   MRMPI_RNDV=$1 MRMPI_LOG_LEVEL=0 timeout -k 5 200 simfab run --topology "$tmp/net" --model "$tmp/model.yaml" -- \
