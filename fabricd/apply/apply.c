@@ -258,7 +258,9 @@ static void parts_text(const struct change *c, const struct in_force *f, const s
         const struct part *p = &c->part[i];
         const struct verify_plane *v = plane_of(r, i);
         const struct qos_tables *t = tables_of_plane(&f->planes, &f->tables, p->port.guid);
-        text_printf(out, "%s{port: \"%s/%d\", opensm: ", i ? ", " : "[", p->port.device, p->port.num);
+        struct smp_port from = p->port;
+        smp_name_port(&from);
+        text_printf(out, "%s{port: \"%s/%d\", opensm: ", i ? ", " : "[", from.device, from.num);
         text_yaml_string(out, p->config);
         if (f->valid)
             text_printf(out, ", vls: %u", t->vls);

@@ -105,6 +105,15 @@ unsigned smp_active_ports(struct smp_port port[SMP_PORTS_MAX])
     return n;
 }
 
+void smp_name_port(struct smp_port *p)
+{
+    struct smp_port up[SMP_PORTS_MAX];
+    unsigned n = p->device[0] || !p->guid ? 0 : smp_active_ports(up);
+    for (unsigned i = 0; i < n; i++)
+        if (up[i].guid == p->guid)
+            *p = up[i];
+}
+
 /* ---- M_Keys ---- */
 
 static struct {

@@ -49,6 +49,9 @@ struct smp_port {
 /* Active InfiniBand ports, with or without a LID. Returns their number; ports beyond SMP_PORTS_MAX are left out. */
 unsigned smp_active_ports(struct smp_port port[SMP_PORTS_MAX]);
 
+/* Of a port that is known by its GUID alone: device and number, if it is active. */
+void smp_name_port(struct smp_port *p);
+
 /*
  * The M_Key of a subnet, known by a port of this host: nodes drop SMPs without their key, if not all, then those that
  * write. Questions of a later smp_open from this port have the key; so do those from a port with the same subnet prefix

@@ -83,7 +83,8 @@ kill -CONT "$(simfab opensm pid)"
 ok "status tells of it" wait_for 5 status_has "^failed: .policy: \"?$policy\"?, result: rolled back, why: \".* has not given the ports the tables within 4 s.*, s_ago: [0-9]+.\$"
 ok "what was there is in force" wait_for 10 status_has '^policy: .*generation: 2, state: verified'
 like "the history has all three" '^- .generation: 1, at: "20[0-9-]+T[0-9:]+Z", by: apply, policy: .*, uid: [0-9]+, result: in force, current: false, planes: .*' <(fabricctl policy history)
-like "with the current one" 'generation: 2, .*result: in force, current: true' <(fabricctl policy history)
+like "with the current one, and the port from which its plane was read" \
+  'generation: 2, .*result: in force, current: true, planes: .*port: "mlx5_[01]/1", opensm: ' <(fabricctl policy history)
 like "and how it ended" 'generation: 3, .*result: rolled back, current: false' <(fabricctl policy history)
 ok "for programs" answers "policy history" 0 policy history
 ok "one of them" answers "policy show" 0 policy show 1
