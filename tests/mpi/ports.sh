@@ -4,7 +4,7 @@
 # Jobs that connect to each other (ports.c): on one machine, with and without a launcher; between simulated hosts.
 . "$(dirname "$0")/../tap.sh"
 topology=$(cd "$(dirname "$0")/../.." && pwd)/etc/topologies/two-hosts-two-rails.net
-program=$BUILD/tests/mpi/ports
+program=${PORTS_PROGRAM:-$BUILD/tests/mpi/ports} # standard/abi.sh has its own
 forbid=$BUILD/tests/libmrmpi/forbid
 
 # job RANKS CASE...; 0 RANKS: a process without launcher. $by: options of mrrun; $under: words before the program, in

@@ -4,7 +4,7 @@
 # Processes started by a program (spawn.c): with and without a launcher, and on simulated hosts.
 . "$(dirname "$0")/../tap.sh"
 topology=$(cd "$(dirname "$0")/../.." && pwd)/etc/topologies/two-hosts-two-rails.net
-program=$BUILD/tests/mpi/spawn
+program=${SPAWN_PROGRAM:-$BUILD/tests/mpi/spawn} # standard/abi.sh has its own
 
 job() { # RANKS WORDS...; 0 RANKS: a process without launcher
   local n=$1

@@ -120,13 +120,13 @@ not_ok "the program does not go on" grep -q "has both" "$tmp/out"
 is "one library by two names is no fault: $(cat "$tmp/out")" "$?$(cat "$tmp/out")" "0has both"
 
 # ---- programs ------------------------------------------------------------------------------------------------------
-# Left out: arguments and absent (functions of MPICH's interface), grequest, idup, ports and recover (MPICH's extensions), status (in
+# Left out: arguments and absent (functions of MPICH's interface), grequest, idup and recover (MPICH's extensions), status (in
 # Fortran 2008).
 mkdir "$tmp/programs"
-choice='p2p_forms|coll|attr|handles|file_views|rma_mix|session|mpi_t|inter_coll|errors'
+choice='p2p_forms|coll|attr|handles|file_views|rma_mix|session|mpi_t|inter_coll|errors|ports|spawn'
 [ -z "$all" ] || choice='.*'
 sed -n 's/^\([a-z][a-z_0-9]*\) .*/\1/p' tests/mpi/programs.list | sort -u | grep -xE "$choice" |
-  grep -vxE 'arguments|absent|grequest|idup|ports|recover|status' >"$tmp/chosen"
+  grep -vxE 'arguments|absent|grequest|idup|recover|status' >"$tmp/chosen"
 compile() { # program
   mrcc -mpi-abi $san -O${all:+1} -w -D_GNU_SOURCE -I. -include tests/mpi/standard/compat.h -rdynamic -o "$tmp/programs/$1" "tests/mpi/$1.c" -lpthread -lm
 }
@@ -135,6 +135,22 @@ export tmp san all
 compiled() { xargs -P "$(nproc)" -I{} bash -c 'compile {}' <"$tmp/chosen" && [ "$(ls "$tmp/programs" | wc -l)" = "$(wc -l <"$tmp/chosen")" ]; }
 ok "$(wc -l <"$tmp/chosen") programs compile by mrcc -mpi-abi" compiled
 ok "they are linked with the library" sh -c "readelf -d '$tmp/programs/coll' | grep -q 'NEEDED.*libmpi_abi.so.1'"
+ports=$tmp/programs/ports spawn=$tmp/programs/spawn
+ok "ports in a job" job mrrun -n 4 "$ports" within
+ok "names of services" job mrrun -n 3 "$ports" names
+ok "wrong ports are errors" job mrrun -n 2 "$ports" errors
+two_jobs() { # CASE RANKS, CASE RANKS: at the same time
+  job mrrun -n "$2" "$ports" "$1" "$tmp/port" 1 &
+  job mrrun -n "$4" "$ports" "$3" "$tmp/port" 1 && wait $!
+}
+ok "jobs connect" two_jobs serve 2 call 3
+ok "processes start processes" job mrrun -n 2 "$spawn" some 3
+ok "of two programs" job mrrun -n 2 "$spawn" parts
+ok "what cannot be started is an error" job mrrun -n 2 "$spawn" wrong
+if [ -n "$all" ]; then
+  ok "all of ports.sh" env PORTS_PROGRAM="$ports" bash tests/mpi/ports.sh
+  ok "all of spawn.sh" env SPAWN_PROGRAM="$spawn" bash tests/mpi/spawn.sh
+fi
 ok "handles, statuses, ranks, modes and attributes" job mrrun -n 1 "$BUILD/tests/mpi/standard/objects"
 run() { # MODE SETTING...: the chosen programs, at least $least times
   env MPI_TEST_DIR="$tmp/programs" MPI_TEST_RANKS="${ranks:-}" "${@:2}" bash tests/mpi/run-mpi.sh "$1" "^($(paste -sd'|' "$tmp/chosen"))\$" >"$tmp/run" 2>&1
