@@ -1,13 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What programs refer to beside the functions of MPI: common blocks, predefined callbacks, and data and procedures of
- * modules under the names that gfortran gives them. The modules themselves are compiled for their interfaces only.
+ * modules under the names that gfortran and flang give them. The modules themselves are compiled for their interfaces
+ * only.
  */
 #include <string.h>
 
 #include "libmrmpi/fortran/fortran.h"
 
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"
+
+/* flang's name of a procedure that has gfortran's. */
+#define FLANG(function, module, name)                                                                                  \
+    extern __typeof__(function) function##_flang __asm__("_QM" #module "P" #name)                                      \
+        __attribute__((alias("__" #module "_MOD_" #name)));
 
 /* ---- addresses that stand for something ---- */
 
@@ -17,6 +23,15 @@ struct fort_common_c mpiprivc_;
 MPI_Fint mpifcmb5_, mpifcmb9_, mpifcmba_;
 MPI_Fint fort_unweighted[1], fort_weights_empty[1], fort_errcodes_ignore[1];
 char fort_argv_null[1], fort_argvs_null[1];
+/* Weak: a program that is given a copy of such data at the start, by either name, is given both names. */
+#define FLANG_LINKED(variable, name)                                                                                   \
+    extern __typeof__(variable) variable##_flang __asm__("_QMmpi_f08_link_constantsE" #name)                           \
+        __attribute__((weak, alias("__mpi_f08_link_constants_MOD_" #name)))
+FLANG_LINKED(fort_unweighted, mpi_unweighted);
+FLANG_LINKED(fort_weights_empty, mpi_weights_empty);
+FLANG_LINKED(fort_errcodes_ignore, mpi_errcodes_ignore);
+FLANG_LINKED(fort_argv_null, mpi_argv_null);
+FLANG_LINKED(fort_argvs_null, mpi_argvs_null);
 
 /* ---- callbacks that come with MPI ---- */
 
@@ -52,7 +67,8 @@ char fort_argv_null[1], fort_argvs_null[1];
     }
 #define IN_MODULE(function, name)                                                                                      \
     extern __typeof__(function) function##module __asm__("__mpi_f08_callbacks_MOD_" #name)                             \
-        __attribute__((alias(#function)));
+        __attribute__((alias(#function)));                                                                             \
+    FLANG(function, mpi_f08_callbacks, name)
 
 void pmpi_dup_fn_(MPI_Fint *object, MPI_Fint *keyval, MPI_Fint *extra, MPI_Fint *value, MPI_Fint *copy, MPI_Fint *flag,
                   MPI_Fint *ierror)
@@ -97,7 +113,8 @@ IN_MODULE(pmpi_conversion_fn_null_c_, mpi_conversion_fn_null_c)
         *size = (bytes);                                                                                               \
         if (ierror)                                                                                                    \
             *ierror = MPI_SUCCESS;                                                                                     \
-    }
+    }                                                                                                                  \
+    FLANG(module##_sizeof_##name, module, mpi_sizeof_##name)
 /* of the module mpi; with v: for arrays, of programs compiled with MPICH's module */
 #define SIZEOF_MPI(name, bytes) SIZEOF(mpi_sizeofs, name, bytes) SIZEOF(mpi_sizeofs, name##v, bytes)
 SIZEOF_MPI(i, 4)
@@ -130,13 +147,15 @@ SIZEOF(mpi_f08_types, xcomplex128, 32)
     MPI_Fint module##_##name(const MPI_Fint *a, const MPI_Fint *b)                                                     \
     {                                                                                                                  \
         return (*a == *b) == (equal);                                                                                  \
-    }
+    }                                                                                                                  \
+    FLANG(module##_##name, module, name)
 #define CONVERT(name)                                                                                                  \
     MPI_Fint mpi_f08_types_##name(MPI_Fint handle) __asm__("__mpi_f08_types_MOD_" #name);                              \
     MPI_Fint mpi_f08_types_##name(MPI_Fint handle)                                                                     \
     {                                                                                                                  \
         return handle;                                                                                                 \
-    }
+    }                                                                                                                  \
+    FLANG(mpi_f08_types_##name, mpi_f08_types, name)
 #define FORT_HANDLE(kind, type)                                                                                        \
     COMPARE(mpi_constants, kind##eq, true)                                                                             \
     COMPARE(mpi_constants, kind##neq, false)                                                                           \
@@ -163,7 +182,8 @@ SIZEOF(mpi_f08_types, xcomplex128, 32)
     {                                                                                                                  \
         memcpy(to, from, sizeof(*to));                                                                                 \
         fort_return(ierror, MPI_SUCCESS);                                                                              \
-    }
+    }                                                                                                                  \
+    FLANG(name##_status, mpi_f08_types, name)
 COPY_STATUS(mpi_status_f2f08)
 COPY_STATUS(mpi_status_f082f)
 #define ASSIGN_STATUS(name)                                                                                            \
@@ -171,6 +191,7 @@ COPY_STATUS(mpi_status_f082f)
     void name##_status(MPI_Status *to, const MPI_Status *from)                                                         \
     {                                                                                                                  \
         memcpy(to, from, sizeof(*to));                                                                                 \
-    }
+    }                                                                                                                  \
+    FLANG(name##_status, mpi_f08_types, name)
 ASSIGN_STATUS(mpi_status_c_assign_f08)
 ASSIGN_STATUS(mpi_status_f08_assign_c)

@@ -23,10 +23,31 @@ void *fort_base(const struct fort_array *array)
     return fort_address(array->base);
 }
 
+/* flang's descriptor, as ISO_Fortran_binding.h has it: strides count bytes. */
+struct c_array {
+    void *base;
+    size_t elem_len;
+    int version; /* a date */
+    unsigned char rank;
+    signed char type;
+    unsigned char attribute, extra;
+    struct {
+        ptrdiff_t lower, extent, stride;
+    } dim[15];
+};
+_Static_assert(sizeof(struct c_array) <= sizeof(struct fort_array), "a descriptor of either compiler");
+
 /*
  * Descriptors of other compilers have other things where gfortran's have size, version and rank: the version of the C
- * descriptor (flang), zero and flags (Intel). gfortran's version is 0, or 1 for an array that came from C.
+ * descriptor, rank and type (flang), zero and flags (Intel). gfortran's version is 0, or 1 for an array that came from
+ * C.
  */
+static bool is_flangs(const struct fort_array *array)
+{
+    const struct c_array *a = (const void *)array;
+    return a->version >= 20180000 && a->version < 21000000 && a->rank <= 15 && a->type != 0;
+}
+
 static bool is_gfortrans(const struct fort_array *array)
 {
     const size_t length = array->dtype.elem_len;
@@ -34,16 +55,22 @@ static bool is_gfortrans(const struct fort_array *array)
            (array->dtype.version == 0 || (array->dtype.version == 1 && length > 0));
 }
 
+static bool is_known(const struct fort_array *array)
+{
+    return is_gfortrans(array) || is_flangs(array);
+}
+
 static struct shape shape_of(const struct fort_array *array)
 {
-    struct shape s = {.elem = array->dtype.elem_len, .total = 1};
+    const struct c_array *c = is_gfortrans(array) ? NULL : (const void *)array;
+    struct shape s = {.elem = c ? c->elem_len : array->dtype.elem_len, .total = 1};
     const ptrdiff_t span = array->span ? array->span : (ptrdiff_t)s.elem;
     ptrdiff_t packed = (ptrdiff_t)s.elem;
     bool holes = false;
 
-    for (int d = 0; d < array->dtype.rank; d++) {
-        const ptrdiff_t extent = array->dim[d].upper - array->dim[d].lower + 1;
-        const ptrdiff_t stride = array->dim[d].stride * span;
+    for (int d = 0; d < (c ? c->rank : array->dtype.rank); d++) {
+        const ptrdiff_t extent = c ? c->dim[d].extent : array->dim[d].upper - array->dim[d].lower + 1;
+        const ptrdiff_t stride = c ? c->dim[d].stride : array->dim[d].stride * span;
         if (extent < 1) /* no element; or the last dimension of an array of unknown size, which has no holes */
             return (struct shape){.elem = s.elem};
         s.total *= (size_t)extent;
@@ -108,7 +135,7 @@ static void move_changes(const struct shape *s, char *section, const char *packe
 
 struct fort_copy fort_copy_in(const struct fort_array *array)
 {
-    if (!is_gfortrans(array))
+    if (!is_known(array))
         return (struct fort_copy){.error = MPI_ERR_BUFFER};
     struct fort_copy c = {.address = fort_base(array)};
     const struct shape s = shape_of(array);
@@ -261,7 +288,7 @@ static int keep_section(const struct fort_array *array, const struct shape *s, b
 struct fort_layout fort_layout(const struct fort_array *array, MPI_Count count, MPI_Datatype type,
                                enum fort_layouts kind, bool input)
 {
-    if (!is_gfortrans(array))
+    if (!is_known(array))
         return (struct fort_layout){.error = MPI_ERR_BUFFER};
     struct fort_layout l = {.address = fort_base(array), .count = count, .type = type};
     const struct shape s = shape_of(array);
