@@ -36,7 +36,7 @@ for f in bin/{mrrun,mrcc,mrc++,simfab,simfab-engine,fabricd,fabricctl} libexec/m
   share/mrmpi/{topologies/two-hosts-two-rails.net,models/sdr-pcix.yaml,policies/simple.yaml,fabricd/fabricd.yaml,policy.schema.json} \
   share/man/{man1/mrrun.1,man5/org.mrmpi.Fabric1.5,man7/libmrmpi.7} share/dbus-1/{system.d/org.mrmpi.Fabric1.conf,system-services/org.mrmpi.Fabric1.service} \
   share/polkit-1/actions/org.mrmpi.fabric1.policy lib/systemd/{system/fabricd.service,system/fabricd.socket,system/fabric-slurm.service,catalog/mrmpi.catalog} \
-  lib/tmpfiles.d/mrmpi.conf lib/pkgconfig/{mrmpi,mrmpi-abi}.pc share/bash-completion/completions/{mrrun,fabricctl,simfab} share/modulefiles/mrmpi/"$version"; do
+  lib/tmpfiles.d/mrmpi.conf lib/pkgconfig/{mrmpi,mrmpi-abi,mrmpi-fort}.pc share/bash-completion/completions/{mrrun,fabricctl,simfab} share/modulefiles/mrmpi/"$version"; do
   test -e "$p/$f" || echo "$f"
 done >"$tmp/missing"
 is "all is there" "$(cat "$tmp/missing")" ""

@@ -38,7 +38,7 @@ tests/mpi/standard/objects_DEPS := libmpi_abi.so.1
 CFLAGS.tests/mpi/standard := -fPIE
 
 SCRIPT_TESTS += tests/mpi/standard/abi.sh
-LONG_TESTS += tests/mpi/standard/abi.sh:--all
+LONG_TESTS += tests/mpi/standard/abi.sh:--all tests/mpi/no_mpich.sh
 SCRIPT_TESTS += tests/mpi/abi_check.sh tests/mpi/standard.sh tests/mpi/algorithms.sh tests/mpi/coll_table.sh tests/mpi/fatal.sh tests/mpi/leaks.sh tests/mpi/lost.sh tests/mpi/parted.sh tests/mpi/binary.sh tests/mpi/languages.sh tests/mpi/fortran.sh tests/mpi/shm.sh tests/mpi/shm_stream.sh tests/mpi/net1.sh tests/mpi/net2.sh tests/mpi/read.sh tests/mpi/remap.sh tests/mpi/allocators.sh tests/mpi/threads_net.sh
 SCRIPT_TESTS += tests/mpi/flow.sh tests/mpi/bursts.sh tests/mpi/failover.sh tests/mpi/steps.sh tests/mpi/ways.sh tests/mpi/mixed.sh tests/mpi/lossy.sh tests/mpi/eager_max.sh tests/mpi/uc_zcopy.sh tests/mpi/ud_zcopy.sh tests/mpi/connect.sh tests/mpi/lids.sh tests/mpi/pkeys.sh tests/mpi/soak.sh tests/mpi/links.sh tests/mpi/budget.sh tests/mpi/rules.sh tests/mpi/rings.sh tests/mpi/scale.sh tests/mpi/rma_rails.sh tests/mpi/rma_async.sh tests/mpi/rma_attach.sh tests/mpi/rma_far.sh tests/mpi/coarrays.sh tests/mpi/hdf5.sh tests/mpi/recover.sh
 SCRIPT_TESTS += tests/mpi/ports.sh tests/mpi/spawn.sh
