@@ -148,6 +148,8 @@ ok "processes start processes" job mrrun -n 2 "$spawn" some 3
 ok "of two programs" job mrrun -n 2 "$spawn" parts
 ok "what cannot be started is an error" job mrrun -n 2 "$spawn" wrong
 if [ -n "$all" ]; then
+  nm -D --undefined-only "$tmp"/programs/* "$BUILD/tests/mpi/standard/objects" | awk '{print $2}' | sort -u >"$tmp/called"
+  is "the programs call every function of the standard" "$(names 1 | comm -23 - "$tmp/called" | tr '\n' ' ')" ""
   ok "all of ports.sh" env PORTS_PROGRAM="$ports" bash tests/mpi/ports.sh
   ok "all of spawn.sh" env SPAWN_PROGRAM="$spawn" bash tests/mpi/spawn.sh
 fi

@@ -179,6 +179,36 @@ static void partitioned(void)
     MPI_Request_free(&r[1]);
 }
 
+/* Functions that the other programs do not call. */
+static void others(void)
+{
+    int n;
+    MPI_Status st = {0};
+    MPI_Info info = MPI_INFO_NULL;
+    MPI_File f;
+    MPI_Count extent = -1;
+    char name[] = "/tmp/mrmpi-objects-XXXXXX";
+    MPI_Status_set_source(&st, 7);
+    MPI_Status_set_tag(&st, 8);
+    MPI_Status_set_error(&st, MPI_ERR_TRUNCATE);
+    CHECK(st.MPI_SOURCE == 7 && st.MPI_TAG == 8 && st.MPI_ERROR == MPI_ERR_TRUNCATE);
+    MPI_Status_get_source(&st, &n);
+    EQ(n, 7);
+    MPI_Status_get_tag(&st, &n);
+    EQ(n, 8);
+    MPI_Status_get_error(&st, &n);
+    EQ(n, MPI_ERR_TRUNCATE);
+    EQ(MPI_Get_hw_resource_info(&info), MPI_SUCCESS);
+    MPI_Info_get_nkeys(info, &n);
+    CHECK(n > 0);
+    MPI_Info_free(&info);
+    close(mkstemp(name));
+    MPI_File_open(MPI_COMM_SELF, name, MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &f);
+    MPI_File_get_type_extent_c(f, MPI_DOUBLE, &extent);
+    EQ(extent, 8);
+    MPI_File_close(&f);
+}
+
 int main(int argc, char **argv)
 {
     int provided;
@@ -192,5 +222,6 @@ int main(int argc, char **argv)
     modes();
     attributes();
     partitioned();
+    others();
     return MPI_Finalize();
 }
