@@ -72,6 +72,7 @@ struct job {
     struct agents *agents; /* ranks are theirs; NULL: ranks are children of mrrun */
     struct hosts hosts;
     struct placement place;
+    int universe;                 /* ranks for which the hosts have room (MPI_UNIVERSE_SIZE) */
     struct processors processors; /* set NULL: ranks are not bound */
     struct scratch scratch;
     struct inquiry inquiry;

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "libmrmpi/launch/triplets.h"
 #include "mrrun/agent.h"
 #include "mrrun/agents.h"
 #include "mrrun/attach.h"
@@ -248,6 +250,12 @@ static int read_files(struct mrrun_options *opts, char *why, size_t cap)
         err = text ? mrrun_options_hosts(opts, text, why, cap) : -1;
         free(text);
     }
+    for (int i = 0; i < opts->num_parts; i++)
+        for (int k = 0; k < opts->parts[i].num_host_files && !err; k++) {
+            text = read_file("--add-hostfile", opts->parts[i].host_file[k], why, cap);
+            err = text ? mrrun_options_part_hosts(&opts->parts[i], k, text, why, cap) : -1;
+            free(text);
+        }
     return err ? err : mrrun_options_check(opts, why, cap);
 }
 
@@ -272,8 +280,93 @@ static int count_ranks(const struct hosts *h, const struct placement_part *part,
     return ranks < MRRUN_RANKS_MAX ? (int)ranks : MRRUN_RANKS_MAX;
 }
 
-static int place_ranks(struct placement *place, struct hosts *hosts, const struct mrrun_options *opts, char *why,
-                       size_t cap)
+/* Tries so many ranks of a part, and the present numbers of the others. */
+static bool has_place(struct placement_wish *wish, struct placement_part *part, int ranks)
+{
+    struct placement place;
+    char why[256];
+
+    part->ranks = ranks;
+    if (placement_make(&place, wish, why, sizeof(why)))
+        return false;
+    placement_clear(&place);
+    return true;
+}
+
+/* Of the part's numbers up to its present one, the largest for which there is room; the least has. */
+static void shrink_part(struct placement_wish *wish, struct placement_part *part, const char *soft)
+{
+    int least, full, most = part->ranks, any;
+
+    mr_triplets_read(soft, most, &least, &full);
+    most = least;
+    for (int step = full - least; step > 0; step = step / 2) /* room for some ranks is room for fewer */
+        while (most + step <= full && has_place(wish, part, most + step))
+            most += step;
+    mr_triplets_read(soft, most, &any, &part->ranks);
+}
+
+/* Parts with -soft get as many ranks as there is room for, the first parts first. */
+static int place_softly(struct placement *place, const struct placement_wish *given, struct placement_part *part,
+                        const struct mrrun_options *opts, char *why, size_t cap)
+{
+    struct placement_wish wish = *given;
+    bool soft = false;
+    int least, largest;
+
+    for (int i = 0; i < opts->num_parts; i++) {
+        if (!opts->parts[i].soft)
+            continue;
+        mr_triplets_read(opts->parts[i].soft, part[i].ranks, &least, &largest);
+        if (!largest) {
+            snprintf(why, cap, "option -soft: '%s' has no number from 1 to %d", opts->parts[i].soft, part[i].ranks);
+            return -1;
+        }
+        part[i].ranks = largest;
+        soft = true;
+    }
+    if (!soft || !placement_make(place, &wish, why, cap))
+        return soft ? 0 : placement_make(place, &wish, why, cap);
+    for (int i = 0; i < opts->num_parts; i++)
+        if (opts->parts[i].soft) {
+            mr_triplets_read(opts->parts[i].soft, part[i].ranks, &least, &largest);
+            part[i].ranks = least;
+        }
+    for (int i = 0; i < opts->num_parts; i++)
+        if (opts->parts[i].soft && has_place(&wish, &part[i], part[i].ranks)) {
+            part[i].ranks = opts->parts[i].ranks;
+            shrink_part(&wish, &part[i], opts->parts[i].soft);
+        }
+    *why = '\0';
+    return placement_make(place, &wish, why, cap);
+}
+
+/*
+ * MPI_UNIVERSE_SIZE: for how many ranks the hosts have room, those included that are not used. A host without slots:
+ * this machine has its processors; of others only the ranks placed there are known, or one.
+ */
+static int count_universe(const struct hosts *h, const struct placement *place, int ppn)
+{
+    long long room = 0;
+    cpu_set_t own;
+    int used = 0;
+
+    for (int i = 0; i < h->count; i++) {
+        bool here = !h->simfab && !h->devices[i] && h->here && !strcmp(h->name[i], h->here);
+        bool takes_some = used < place->num_hosts && place->used[used] == i;
+        int ranks = takes_some ? place->ranks_of[used++] : 1;
+        int slots = ppn                                                ? ppn
+                    : h->slots[i].slots                                ? h->slots[i].slots
+                    : here && !sched_getaffinity(0, sizeof(own), &own) ? CPU_COUNT(&own)
+                                                                       : 1;
+
+        room += slots > ranks ? slots : ranks;
+    }
+    return room < INT_MAX ? (int)room : INT_MAX;
+}
+
+static int place_ranks(struct placement *place, struct hosts *hosts, const struct mrrun_options *opts, int *universe,
+                       char *why, size_t cap)
 {
     struct placement_part *part = calloc((size_t)opts->num_parts, sizeof(*part));
     int *numbers = calloc((size_t)opts->num_parts * (size_t)hosts->count, sizeof(*numbers));
@@ -296,7 +389,9 @@ static int place_ranks(struct placement *place, struct hosts *hosts, const struc
         part[i].ranks = opts->parts[i].ranks ? opts->parts[i].ranks : count_ranks(hosts, &part[i], opts->ppn);
     }
     if (!err)
-        err = placement_make(place, &wish, why, cap);
+        err = place_softly(place, &wish, part, opts, why, cap);
+    if (!err)
+        *universe = count_universe(hosts, place, opts->ppn);
     if (!err)
         hosts_keep(hosts, place->used, place->num_hosts);
     free(part);
@@ -430,7 +525,7 @@ static int prepare(struct job *job, char *why, size_t cap)
     for (int i = 0; i < job->opts->num_parts; i++)
         complain_of_unset(&job->opts->parts[i].env);
     if (hosts_find(&job->hosts, job->opts, bin_dir, why, cap) ||
-        place_ranks(&job->place, &job->hosts, job->opts, why, cap))
+        place_ranks(&job->place, &job->hosts, job->opts, &job->universe, why, cap))
         return STATUS_USAGE;
     if (hosts_far(&job->hosts) && name_far_job(job, why, cap))
         return STATUS_USAGE;
@@ -462,7 +557,7 @@ static int run(struct job *job, struct report *report, char *why, size_t cap)
                  strerror(-err));
         return STATUS_FAILED;
     }
-    if (server_start(&job->place, job->job_id, job->scratch.path, why, cap)) {
+    if (server_start(&job->place, job->universe, job->job_id, job->scratch.path, why, cap)) {
         scratch_close(&job->scratch);
         return STATUS_FAILED;
     }
@@ -524,6 +619,7 @@ static void find_hosts_to_explain(struct explain *e, struct hosts *hosts, char *
 {
     struct placement place = {.num_hosts = 0};
     char bin_dir[PATH_MAX];
+    int universe;
 
     find_bin_dir(bin_dir, sizeof bin_dir);
     e->why_no_hosts = why;
@@ -531,7 +627,7 @@ static void find_hosts_to_explain(struct explain *e, struct hosts *hosts, char *
     if (hosts_find(hosts, e->opts, bin_dir, why, cap))
         return;
     if (e->opts->ranks) {
-        if (place_ranks(&place, hosts, e->opts, why, cap))
+        if (place_ranks(&place, hosts, e->opts, &universe, why, cap))
             return;
         count_to_explain(e, &place);
         placement_clear(&place);

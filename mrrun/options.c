@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libmrmpi/launch/triplets.h"
 #include "mrrun/others.h"
 #include "mrrun/outfiles.h"
 #include "mrrun/ranges.h"
@@ -27,8 +28,8 @@ struct option_row;
 /* value: the argument; NULL: the option has none, or its optional argument is missing. 0 or -1. */
 typedef int take_fn(struct parser *p, const struct option_row *row, char *value);
 
-static take_fn take_count, take_text, take_flag, take_one, take_hosts, take_env, take_env_pair, take_env_list,
-    take_stats, take_nothing, take_map, take_bind, take_stdin, take_pattern;
+static take_fn take_count, take_text, take_flag, take_one, take_soft, take_hosts, take_more_hosts, take_host_file,
+    take_env, take_env_pair, take_env_list, take_stats, take_nothing, take_map, take_bind, take_stdin, take_pattern;
 
 enum scope { JOB, PART };
 
@@ -48,6 +49,8 @@ struct option_row {
 
 static const struct option_row table[] = {
     {"-n -np", "N", take_count, OF_PART(ranks), 1, MRRUN_RANKS_MAX, "start N ranks of the program", NULL},
+    {"-soft", "SET", take_soft, OF_PART(soft), 0, 0, "fewer than N ranks where hosts have no room for N",
+     "SET: the numbers that will do, as A, A:B and A:B:STEP, with commas between"},
     {"--ppn -N --npernode -perhost", "K", take_count, OF_JOB(ppn), 1, MRRUN_RANKS_MAX,
      "at most K ranks per host, host by host", "(default: spread evenly); without -n: K on each host"},
     {"--pernode", NULL, take_one, OF_JOB(ppn), 0, 0, "one rank on each host", NULL},
@@ -55,6 +58,8 @@ static const struct option_row table[] = {
      "(default: all of the fabric); A=DEVICE+DEVICE: with these HCAs only,\n"
      "which also makes hosts of parts of this machine"},
     {"--host -H", "A,B:SLOTS,...", take_hosts, OF_PART(hosts), 0, 0, "the hosts that this part of the job uses", NULL},
+    {"--add-host", "A,B:SLOTS,...", take_more_hosts, OF_PART(hosts), 0, 0, "further hosts of this part", NULL},
+    {"--add-hostfile", "FILE", take_host_file, PART, 0, 0, 0, "the same, from a file with a host in each line", NULL},
     {"-f --hostfile --machinefile", "FILE", take_text, OF_JOB(host_file), 0, 0, "a file with a host in each line",
      "HOST[:SLOTS] [slots=N] [max_slots=N]"},
     {"--launcher", "CMD", take_text, OF_JOB(launcher), 0, 0,
@@ -301,6 +306,34 @@ static int take_hosts(struct parser *p, const struct option_row *row, char *valu
 
     hostlist_clear(list);
     return hostlist_add(list, value, p->spelling, p->why, p->cap);
+}
+
+/* Behind those that the part has. */
+static int take_more_hosts(struct parser *p, const struct option_row *row, char *value)
+{
+    return hostlist_add(field_of(p, row), value, p->spelling, p->why, p->cap);
+}
+
+static int take_host_file(struct parser *p, const struct option_row *row, char *value)
+{
+    struct mrrun_part *part = p->part;
+    const char **grown = realloc(part->host_file, ((size_t)part->num_host_files + 1) * sizeof(*grown));
+
+    if (!grown)
+        return out_of_memory(p);
+    grown[part->num_host_files++] = value;
+    part->host_file = grown;
+    return 0;
+}
+
+static int take_soft(struct parser *p, const struct option_row *row, char *value)
+{
+    int least, largest;
+
+    if (mr_triplets_read(value, MRRUN_RANKS_MAX, &least, &largest))
+        return take_text(p, row, value);
+    snprintf(p->why, p->cap, "option %s: '%s' is no list of A, A:B and A:B:STEP", p->spelling, value);
+    return -1;
 }
 
 /* A number from 1 on, at the end of the word. */
@@ -564,6 +597,7 @@ static void clear_parts(struct mrrun_options *opts)
     for (int i = 0; i < opts->num_parts; i++) {
         clear_env(&opts->parts[i].env);
         hostlist_clear(&opts->parts[i].hosts);
+        free(opts->parts[i].host_file);
     }
     free(opts->parts);
     opts->parts = NULL;
@@ -576,7 +610,8 @@ int mrrun_options_config(struct mrrun_options *opts, const char *text, char *why
     const struct mrrun_part *only = &opts->parts[0];
     const char *file = opts->config_file;
 
-    if (opts->num_parts > 1 || only->program[0] || only->ranks || only->wdir || only->env.count || only->hosts.count) {
+    if (opts->num_parts > 1 || only->program[0] || only->ranks || only->wdir || only->env.count || only->hosts.count ||
+        only->num_host_files || only->soft) {
         snprintf(why, cap,
                  "option --configfile: '%s' has the parts of the job; programs, -n and other options of a "
                  "part stand in its lines",
@@ -599,6 +634,11 @@ int mrrun_options_hosts(struct mrrun_options *opts, const char *text, char *why,
         return -1;
     }
     return hostlist_read(&opts->hosts, text, opts->host_file, why, cap);
+}
+
+int mrrun_options_part_hosts(struct mrrun_part *part, int number, const char *text, char *why, size_t cap)
+{
+    return hostlist_read(&part->hosts, text, part->host_file[number], why, cap);
 }
 
 #define USAGE "(usage: mrrun -n N [OPTIONS] PROGRAM [ARGS] [: -n N ...])"
@@ -631,6 +671,10 @@ int mrrun_options_check(struct mrrun_options *opts, char *why, size_t cap)
         }
         if (!part->ranks && starts && opts->num_parts > 1) {
             snprintf(why, cap, "how many ranks of '%s'? " USAGE, part->program[0]);
+            return -1;
+        }
+        if (part->soft && !part->ranks && starts) {
+            snprintf(why, cap, "how many ranks of '%s' at most (-n)? " USAGE, part->program[0]);
             return -1;
         }
         ranks += part->ranks;

@@ -22,11 +22,14 @@ struct mrrun_env {
 
 /* The words between two ':' of the command line: a program, its ranks and their options. */
 struct mrrun_part {
-    int ranks;             /* -n; 0: not given */
-    const char *wdir;      /* NULL: mrrun's */
-    struct mrrun_env env;  /* in addition to the environment of the whole job */
-    struct hostlist hosts; /* empty: the job's hosts */
-    char **program;        /* NULL-terminated */
+    int ranks;              /* -n; 0: not given */
+    const char *soft;       /* numbers of ranks that will do (launch/triplets.h), up to `ranks`; NULL: that one only */
+    const char *wdir;       /* NULL: mrrun's */
+    struct mrrun_env env;   /* in addition to the environment of the whole job */
+    struct hostlist hosts;  /* empty: the job's hosts */
+    const char **host_file; /* files with further hosts, whose text the caller must pass */
+    int num_host_files;
+    char **program; /* NULL-terminated */
 };
 
 struct mrrun_options {
@@ -62,6 +65,8 @@ int mrrun_options_parse(struct mrrun_options *opts, int argc, char **argv, char 
 /* The text of config_file, then of host_file, if set. 0 or -1, as above. */
 int mrrun_options_config(struct mrrun_options *opts, const char *text, char *why, size_t cap);
 int mrrun_options_hosts(struct mrrun_options *opts, const char *text, char *why, size_t cap);
+/* The text of the part's host_file of this number. 0 or -1, as above. */
+int mrrun_options_part_hosts(struct mrrun_part *part, int number, const char *text, char *why, size_t cap);
 /* When all files have been given. 0 or -1, as above. */
 int mrrun_options_check(struct mrrun_options *opts, char *why, size_t cap);
 /* MPIEXEC_TIMEOUT's text, NULL if unset: seconds; --timeout has priority. 0 or -1, as above. */

@@ -41,7 +41,8 @@ static const struct {
     {" prefix ", "mrrun finds its library beside itself"},
     {" disable-auto-cleanup enable-recovery continuous ", "a rank that fails ends the job"},
     {" nodes ntasks ntasks-per-node mpi ", "it is srun's; -n is the number of ranks, --ppn that of a host"},
-    {" usize universe_size nameserver ompi-server ", "mrmpi starts no ranks while a job runs (MPI_Comm_spawn)"},
+    {" usize universe_size ", "the slots of the hosts (--hosts, --hostfile) are MPI_UNIVERSE_SIZE"},
+    {" nameserver ompi-server ", "names are known to the ranks of one mrrun; other jobs are told the name of the port"},
     {" pmi-port pmi-connect ", "ranks get PMIx, which needs no settings"},
 };
 

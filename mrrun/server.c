@@ -334,10 +334,11 @@ static void info_add_array(struct info_list *list, const char *key, struct info_
  * Facts of the job only, none of single ranks or hosts: libpmix copies all facts into every rank, and facts of a rank
  * took 3 KiB there. A rank's own facts are in its environment; one text gives the hosts of all ranks.
  */
-static void add_job_facts(struct info_list *list, const struct placement *place, const char *job_id, const char *map)
+static void add_job_facts(struct info_list *list, const struct placement *place, int universe, const char *job_id,
+                          const char *map)
 {
     info_add(list, PMIX_JOBID, job_id, PMIX_STRING);
-    info_add_u32(list, PMIX_UNIV_SIZE, place->ranks);
+    info_add_u32(list, PMIX_UNIV_SIZE, universe);
     info_add_u32(list, PMIX_JOB_SIZE, place->ranks);
     info_add_u32(list, PMIX_MAX_PROCS, place->ranks);
     info_add_u32(list, PMIX_APP_SIZE, place->ranks);
@@ -377,7 +378,7 @@ static void add_last_rank(struct info_list *list, const struct placement *place)
     info_add_array(list, PMIX_PROC_INFO_ARRAY, &proc);
 }
 
-static pmix_status_t register_job(const struct placement *place, const char *job_id)
+static pmix_status_t register_job(const struct placement *place, int universe, const char *job_id)
 {
     struct info_list list = {0};
     char *map = placement_map(place);
@@ -385,7 +386,7 @@ static pmix_status_t register_job(const struct placement *place, const char *job
     if (!map)
         return PMIX_ERR_NOMEM;
     struct completion *c = completion_new();
-    add_job_facts(&list, place, job_id, map);
+    add_job_facts(&list, place, universe, job_id, map);
     free(map);
     add_parts(&list, place);
     add_last_rank(&list, place);
@@ -461,7 +462,8 @@ static int name_namespace(void)
     return 0;
 }
 
-int server_start(const struct placement *place, const char *job_id, const char *scratch_dir, char *why, size_t cap)
+int server_start(const struct placement *place, int universe, const char *job_id, const char *scratch_dir, char *why,
+                 size_t cap)
 {
     /* Job data go to ranks over their connection: no files, nothing to leave behind. */
     setenv("PMIX_MCA_gds", "hash", 1);
@@ -481,7 +483,7 @@ int server_start(const struct placement *place, const char *job_id, const char *
         snprintf(why, cap, "the system gives no random numbers: %s", strerror(errno));
         return -1;
     }
-    rc = register_job(place, job_id);
+    rc = register_job(place, universe, job_id);
     if (rc != PMIX_SUCCESS) {
         snprintf(why, cap, "the PMIx server did not take the job: %s", PMIx_Error_string(rc));
         return -1;

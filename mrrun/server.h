@@ -35,8 +35,9 @@ struct server_event {
     void *answer_arg;
 };
 
-/* 0, or -1 with a message in *why. One server per process. */
-int server_start(const struct placement *place, const char *job_id, const char *scratch_dir, char *why, size_t cap);
+/* 0, or -1 with a message in *why. One server per process. universe: the ranks for which the hosts have room. */
+int server_start(const struct placement *place, int universe, const char *job_id, const char *scratch_dir, char *why,
+                 size_t cap);
 /* From now on the first aborting rank waits until server_answer(): agents must be asked for ends under way. */
 void server_hold_aborts(void);
 void server_answer(struct server_event *event);

@@ -183,7 +183,8 @@ static int *predefined(int keyval)
     case MPI_WTIME_IS_GLOBAL:
         return &global;
     case MPI_UNIVERSE_SIZE:
-        universe = mr_comm_world->size;
+        universe = mr_launch_universe();
+        universe = universe > mr_comm_world->size ? universe : mr_comm_world->size;
         return &universe;
     case MPI_LASTUSEDCODE:
         last_code = api_last_used_code();

@@ -159,12 +159,25 @@ enum mr_err mr_comm_accept(struct mr_comm *c, const char *port, int root, enum m
 enum mr_err mr_comm_connect(struct mr_comm *c, const char *port, int root, enum mr_err wrong, struct mr_comm **out);
 enum mr_err mr_comm_join(int fd, struct mr_comm **out);
 /*
- * Starts a job by mrrun, at the root; words: the command line, NULL at its end. The processes
- * connect to the root's group in MPI_Init: MRMPI_PARENT, their setting, has the name of a port.
+ * Starts a job of these parts (launch.h), known to the root only. cannot: a reason of the root why the job cannot
+ * start. The processes connect to the root's group in MPI_Init. *spawned, also after an error: as all processes of c
+ * know it. The caller frees the array.
  */
-#define MR_PARENT_VARIABLE "MRMPI_PARENT"
 enum { MR_PORT_MAX = 256 };
-enum mr_err mr_comm_spawn(struct mr_comm *c, char **words, int root, enum mr_err wrong, struct mr_comm **out);
+struct mr_launch_part;
+struct mr_spawn {
+    const struct mr_launch_part *part;
+    int parts;
+    enum mr_err cannot;
+};
+struct mr_spawned {
+    int parts; /* 0: wrong arguments, or the communicator has failed */
+    struct mr_spawned_part {
+        int wanted, started;
+    } * part;
+};
+enum mr_err mr_comm_spawn(struct mr_comm *c, const struct mr_spawn *job, int root, enum mr_err wrong,
+                          struct mr_spawned *spawned, struct mr_comm **out);
 extern struct mr_comm *mr_comm_parent; /* NULL: no program started this process, or the program has freed it */
 enum mr_err mr_comm_meet_parent(void); /* in MPI_Init */
 void mr_comm_forget_parent(void);

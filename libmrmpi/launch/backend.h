@@ -33,6 +33,8 @@ struct mr_launch_backend {
     int (*publish_name)(const char *name, const char *value);
     int (*look_up_name)(const char *name, char *value, size_t cap);
     int (*unpublish_name)(const char *name);
+    int (*universe)(void);     /* as mr_launch_universe; NULL: not known */
+    int (*parts)(int **ranks); /* as mr_launch_parts; NULL: not known */
     int (*failed)(void);
     __attribute__((noreturn)) void (*abort)(int code, const char *why); /* the status is mr_launch_status(code) */
     int (*finalize)(void);
@@ -55,6 +57,8 @@ int mr_launch_fail(int err, const char *fmt, ...) __attribute__((format(printf, 
 const char *mr_launch_fault(void); /* of this thread since the last clear; NULL: none */
 void mr_launch_clear_fault(void);
 
+/* ---- started.c ---- */
+int mr_launch_processors(void); /* that this process may run on */
 /* ---- ends.c ---- */
 void mr_launch_forget_ends(void);
 /* ---- guests.c ---- */

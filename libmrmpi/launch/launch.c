@@ -172,6 +172,20 @@ int mr_launch_unpublish_name(const char *name)
     return self.backend->unpublish_name(name);
 }
 
+int mr_launch_universe(void)
+{
+    mr_launch_clear_fault();
+    int n = self.backend && self.backend->universe ? self.backend->universe() : 0;
+
+    return n > 0 ? n : 0;
+}
+
+int mr_launch_parts(int **ranks)
+{
+    *ranks = NULL;
+    return self.backend && self.backend->parts ? self.backend->parts(ranks) : 0;
+}
+
 int mr_launch_failed(void)
 {
     return self.backend ? self.backend->failed() : 0;

@@ -109,11 +109,31 @@ int mr_launch_publish_name(const char *name, const char *value);
 int mr_launch_look_up_name(const char *name, char *value, size_t cap);
 int mr_launch_unpublish_name(const char *name);
 
+/* For how many processes there is room in all (MPI_UNIVERSE_SIZE); 0: the launcher does not say. */
+int mr_launch_universe(void);
+/* The ranks of each part of the launcher's command line, an array that the caller frees. Parts, or 0: not known. */
+int mr_launch_parts(int **ranks);
+
 /*
- * Jobs started by this process (started.c), each by mrrun. words: its command line, of which the first word does not
- * matter; variable: NAME=VALUE for its environment. The process of mrrun, or a negative errno.
+ * Jobs started by this process: by its launcher, where the launcher can, or by mrrun (started.c). Each part is a
+ * program and its ranks, with the keys of MPI-4.1 section 11.8.4 and of other MPIs.
  */
-int mr_launch_start(char **words, char *variable);
+struct mr_launch_part {
+    const char *program;
+    char *const *argv; /* NULL: no arguments */
+    int ranks;         /* wanted */
+    /* NULL: not given. Lists of hosts and files of hosts in the form of mrrun's; path: directories, separated by ":";
+     * env: NAME=VALUE in each line; soft: numbers of ranks that will do (triplets.h); arch: as uname -m names it */
+    const char *wdir, *path, *host, *hostfile, *add_host, *add_hostfile, *env, *soft, *arch;
+};
+struct mr_launch_order {
+    const struct mr_launch_part *part;
+    int parts;
+    const char *parent; /* the name of a port, for the ranks' MRMPI_PARENT */
+};
+#define MR_PARENT_VARIABLE "MRMPI_PARENT"
+/* The process of an mrrun; 0: the launcher starts the job; or a negative errno, with mr_launch_why(). */
+int mr_launch_start(const struct mr_launch_order *order);
 /* True once, when that mrrun has ended; *status: its exit status, 128 + a signal, or -1: not known. */
 bool mr_launch_started_ended(int pid, int *status);
 /* Waits until all of them have ended. */

@@ -286,6 +286,17 @@ static int pmi_get(int rank, const char *key, void *buf, size_t cap, size_t *len
     return err ? err : leave(get_value(rank, key, buf, cap, len));
 }
 
+static int pmi_universe(void)
+{
+    int err = enter();
+
+    if (err)
+        return err;
+    err = pmi.protocol->universe(&pmi);
+    leave(err < 0 ? err : 0);
+    return err;
+}
+
 /* The connection is not read between two questions, so its end is found by polling. */
 static int pmi_failed(void)
 {
@@ -433,7 +444,7 @@ static int pmi_finalize(void)
 
 #define CLIENT(init_)                                                                                                  \
     .init = init_, .put = pmi_put, .fence_begin = pmi_fence_begin, .fence_end = pmi_fence_end, .get = pmi_get,         \
-    .failed = pmi_failed, .abort = pmi_abort, .finalize = pmi_finalize
+    .universe = pmi_universe, .failed = pmi_failed, .abort = pmi_abort, .finalize = pmi_finalize
 
 const struct mr_launch_backend mr_launch_pmi1 = {.name = "pmi1", CLIENT(pmi1_init)};
 const struct mr_launch_backend mr_launch_pmi2 = {.name = "pmi2", CLIENT(pmi2_init)};

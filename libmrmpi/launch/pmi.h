@@ -56,6 +56,7 @@ struct mr_pmi_protocol {
     int (*fence_answer)(struct mr_pmi *pmi, enum mr_pmi_wait wait); /* MR_PMI_FENCE_OVER, or _LIFE: that question's */
     int (*get)(struct mr_pmi *pmi, const char *key, char *value, size_t cap); /* -ENOENT: there is none */
     int (*mapping)(struct mr_pmi *pmi, char *value, size_t cap);              /* -ENOENT: the launcher has none */
+    int (*universe)(struct mr_pmi *pmi);                                      /* 0: the launcher does not say */
     int (*abort)(struct mr_pmi *pmi, int code, const char *why);
     int (*finish)(struct mr_pmi *pmi);
 };

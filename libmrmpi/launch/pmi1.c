@@ -148,6 +148,19 @@ static int pmi1_mapping(struct mr_pmi *pmi, char *value, size_t cap)
     return pmi1_get(pmi, "PMI_process_mapping", value, cap);
 }
 
+static int pmi1_universe(struct mr_pmi *pmi)
+{
+    char text[32];
+    long long n;
+    int err = ask_pmi1(pmi, write_line(pmi, "cmd=get_universe_size\n"), "get_universe_size", "universe_size");
+
+    if (err)
+        return err;
+    return pmi1_refused(pmi) || pmi1_value(pmi, "size", text, sizeof(text)) || !mr_pmi_number(text, 0, INT32_MAX, &n)
+               ? 0
+               : (int)n;
+}
+
 static int pmi1_abort(struct mr_pmi *pmi, int code, const char *why)
 {
     return send_line(pmi, write_line(pmi, "cmd=abort exitcode=%d\n", code));
@@ -169,6 +182,7 @@ const struct mr_pmi_protocol mr_pmi_protocol1 = {
     .fence_answer = pmi1_fence_answer,
     .get = pmi1_get,
     .mapping = pmi1_mapping,
+    .universe = pmi1_universe,
     .abort = pmi1_abort,
     .finish = pmi1_finish,
 };

@@ -160,6 +160,19 @@ static int pmi2_mapping(struct mr_pmi *pmi, char *value, size_t cap)
     return err ? err : read_found(pmi, "info-getjobattr", value, cap);
 }
 
+static int pmi2_universe(struct mr_pmi *pmi)
+{
+    char text[32];
+    long long n;
+    int err = send_frame(pmi, "cmd=info-getjobattr;key=universeSize;");
+
+    if (!err)
+        err = read_found(pmi, "info-getjobattr", text, sizeof(text));
+    if (err)
+        return err == -ENOENT ? 0 : err;
+    return mr_pmi_number(text, 0, INT32_MAX, &n) ? (int)n : 0;
+}
+
 static int pmi2_abort(struct mr_pmi *pmi, int code, const char *why)
 {
     char text[512];
@@ -187,6 +200,7 @@ const struct mr_pmi_protocol mr_pmi_protocol2 = {
     .fence_answer = pmi2_fence_answer,
     .get = pmi2_get,
     .mapping = pmi2_mapping,
+    .universe = pmi2_universe,
     .abort = pmi2_abort,
     .finish = pmi2_finish,
 };

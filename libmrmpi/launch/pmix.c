@@ -347,10 +347,9 @@ static int map_by_names(struct mr_launch_world *world)
     return err;
 }
 
-/* The first rank of a part; a launcher without an answer has one part. */
-static int get_first_rank(uint32_t part, pmix_rank_t *out)
+/* Asks for a value about a part of the job. a: NULL if there was no memory. */
+static int ask_of_part(uint32_t part, const char *key, struct mr_answer *a)
 {
-    struct mr_answer *a = mr_answer_new();
     bool of_part = true;
 
     if (a) {
@@ -358,7 +357,15 @@ static int get_first_rank(uint32_t part, pmix_rank_t *out)
         PMIX_INFO_LOAD(&a->info[1], PMIX_APPNUM, &part, PMIX_UINT32);
         a->num_info = 2;
     }
-    int err = ask_value(PMIX_RANK_WILDCARD, PMIX_APPLDR, a);
+    return ask_value(PMIX_RANK_WILDCARD, key, a);
+}
+
+/* The first rank of a part; a launcher without an answer has one part. */
+static int get_first_rank(uint32_t part, pmix_rank_t *out)
+{
+    struct mr_answer *a = mr_answer_new();
+    int err = ask_of_part(part, PMIX_APPLDR, a);
+
     if (!err && a->value.type != PMIX_PROC_RANK)
         err = -EPROTO;
     if (!err)
@@ -383,6 +390,34 @@ static int learn_pmix_appnum(uint32_t rank)
     while (part + 1 < parts && !get_first_rank(part + 1, &first) && first <= rank)
         part++;
     return (int)part;
+}
+
+static int pmix_parts(int **ranks)
+{
+    uint32_t parts;
+    pmix_rank_t first = 0, next;
+    int *list;
+
+    if (!mr_detect_one_server() || get_uint32(PMIX_RANK_WILDCARD, PMIX_JOB_NUM_APPS, &parts) || parts > INT32_MAX)
+        return 0;
+    list = calloc((size_t)parts + 1, sizeof(*list));
+    for (uint32_t part = 0; list && part < parts; part++, first = next) {
+        next = (pmix_rank_t)known->size;
+        if (part + 1 < parts && get_first_rank(part + 1, &next)) {
+            free(list);
+            return 0;
+        }
+        list[part] = (int)(next - first);
+    }
+    *ranks = list;
+    return list ? (int)parts : 0;
+}
+
+static int pmix_universe(void)
+{
+    uint32_t n;
+
+    return get_uint32(PMIX_RANK_WILDCARD, PMIX_UNIV_SIZE, &n) || n > INT32_MAX ? 0 : (int)n;
 }
 
 static int learn_pmix_world(struct mr_launch_world *world)
@@ -825,6 +860,8 @@ const struct mr_launch_backend mr_launch_pmix = {
     .publish_name = pmix_publish_name,
     .look_up_name = pmix_look_up_name,
     .unpublish_name = pmix_unpublish_name,
+    .universe = pmix_universe,
+    .parts = pmix_parts,
     .failed = pmix_failed,
     .abort = pmix_abort,
     .finalize = pmix_finalize,

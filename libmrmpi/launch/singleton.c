@@ -171,6 +171,7 @@ const struct mr_launch_backend mr_launch_singleton = {
     .publish_name = singleton_publish_name,
     .look_up_name = singleton_look_up_name,
     .unpublish_name = singleton_unpublish_name,
+    .universe = mr_launch_processors,
     .failed = singleton_failed,
     .abort = singleton_abort,
     .finalize = singleton_finalize,

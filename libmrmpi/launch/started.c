@@ -5,16 +5,19 @@
  */
 #include <dlfcn.h>
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "libmrmpi/launch/backend.h"
 #include "libmrmpi/launch/launch.h"
+#include "libmrmpi/launch/triplets.h"
 
 struct started {
     struct started *next;
@@ -22,6 +25,109 @@ struct started {
 };
 
 static struct started *started;
+
+/* ---- mrrun's command line ---- */
+
+struct command_line {
+    char **word; /* [num], NULL behind */
+    int num, room;
+    bool no_memory;
+};
+
+static void free_words(struct command_line *l)
+{
+    for (int i = 0; i < l->num; i++)
+        free(l->word[i]);
+    free(l->word);
+}
+
+/* Takes the text over; NULL: there was no memory for it. */
+static void own_word(struct command_line *l, char *text)
+{
+    if (text && l->num + 1 >= l->room) {
+        int room = 2 * l->room + 16;
+        char **more = realloc(l->word, (size_t)room * sizeof(*more));
+
+        if (more) {
+            l->word = more;
+            l->room = room;
+        }
+    }
+    if (!text || l->num + 1 >= l->room) {
+        free(text);
+        l->no_memory = true;
+        return;
+    }
+    l->word[l->num++] = text;
+    l->word[l->num] = NULL;
+}
+
+static void add_word(struct command_line *l, const char *text)
+{
+    own_word(l, strdup(text));
+}
+
+static void add_option(struct command_line *l, const char *option, const char *value)
+{
+    if (!value)
+        return;
+    add_word(l, option);
+    add_word(l, value);
+}
+
+/* A program in the first of the directories that has it, else as it is. */
+static void add_program(struct command_line *l, const char *program, const char *dirs)
+{
+    char path[4096];
+
+    for (const char *dir = dirs; dir && *dir && *program != '/';) {
+        size_t len = strcspn(dir, ": ");
+        int n = snprintf(path, sizeof(path), "%.*s/%s", (int)len, dir, program);
+
+        if (len && n < (int)sizeof(path) && !access(path, X_OK)) {
+            add_word(l, path);
+            return;
+        }
+        dir += len + strspn(dir + len, ": ");
+    }
+    add_word(l, program);
+}
+
+static void add_variables(struct command_line *l, const char *lines)
+{
+    for (size_t len; lines && *(lines += strspn(lines, "\n")); lines += len) {
+        len = strcspn(lines, "\n");
+        add_word(l, "-x");
+        own_word(l, strndup(lines, len));
+    }
+}
+
+/* In a word ":" alone mrrun would see the next program. */
+static int add_part(struct command_line *l, const struct mr_launch_part *p)
+{
+    char number[16];
+
+    if (l->num > 1)
+        add_word(l, ":");
+    snprintf(number, sizeof(number), "%d", p->ranks);
+    add_option(l, "-n", number);
+    add_option(l, "-soft", p->soft);
+    add_option(l, "-wdir", p->wdir);
+    add_option(l, "--host", p->host);
+    add_option(l, "--add-host", p->add_host);
+    add_option(l, "--add-hostfile", p->hostfile);
+    add_option(l, "--add-hostfile", p->add_hostfile);
+    add_variables(l, p->env);
+    add_program(l, p->program, p->path);
+    for (char *const *a = p->argv; a && *a; a++) {
+        if (!strcmp(*a, ":"))
+            return mr_launch_fail(-EINVAL, "an argument of a program may not be \":\"");
+        add_word(l, *a);
+    }
+    return 0;
+}
+
+/* ---- mrrun ---- */
 
 /* mrrun of this library's installation; "mrrun" of PATH, if the library lies elsewhere. */
 static void find_mrrun(char *path, size_t cap)
@@ -85,7 +191,7 @@ static int prepare(posix_spawnattr_t *how, posix_spawn_file_actions_t *files)
     return err;
 }
 
-int mr_launch_start(char **words, char *variable)
+static int start_mrrun(char **words, char *variable)
 {
     char path[4096], **env = environment_with(variable);
     struct started *s = malloc(sizeof(*s));
@@ -106,11 +212,61 @@ int mr_launch_start(char **words, char *variable)
     free(env);
     if (err) {
         free(s);
-        return -err;
+        return mr_launch_fail(-err, "mrrun cannot be started: %s", strerror(err));
     }
     s->next = started;
     started = s;
     return s->pid;
+}
+
+/* ---- all launchers ---- */
+
+static int check_launch_part(const struct mr_launch_part *p)
+{
+    struct utsname own;
+    int least, largest;
+
+    if (p->arch && !uname(&own) && strcmp(p->arch, own.machine))
+        return mr_launch_fail(-EINVAL, "the info key arch asks for \"%.60s\", and the hosts are %s", p->arch,
+                              own.machine);
+    if (!*p->program || *p->program == '-')
+        return mr_launch_fail(-EINVAL, "\"%s\" is no program", p->program);
+    if (!p->soft)
+        return 0;
+    if (!mr_triplets_read(p->soft, p->ranks, &least, &largest))
+        return mr_launch_fail(-EINVAL, "the info key soft is no list of A, A:B and A:B:STEP: \"%.60s\"", p->soft);
+    return largest
+               ? 0
+               : mr_launch_fail(-EINVAL, "the info key soft has no number from 1 to %d: \"%.60s\"", p->ranks, p->soft);
+}
+
+int mr_launch_start(const struct mr_launch_order *order)
+{
+    struct command_line l = {0};
+    char *variable = NULL;
+    int err = 0;
+
+    mr_launch_clear_fault();
+    add_word(&l, "mrrun");
+    for (int i = 0; i < order->parts && !err; i++)
+        if (!(err = check_launch_part(&order->part[i])))
+            err = add_part(&l, &order->part[i]);
+    if (!err && asprintf(&variable, "%s=%s", MR_PARENT_VARIABLE, order->parent) < 0)
+        variable = NULL;
+    if (!err && (l.no_memory || !variable))
+        err = mr_launch_fail(-ENOMEM, "no memory for a command line");
+    else if (!err)
+        err = start_mrrun(l.word, variable);
+    free(variable);
+    free_words(&l);
+    return err;
+}
+
+int mr_launch_processors(void)
+{
+    cpu_set_t own;
+
+    return sched_getaffinity(0, sizeof(own), &own) ? (int)sysconf(_SC_NPROCESSORS_ONLN) : CPU_COUNT(&own);
 }
 
 /* True: it has ended, and is not a child any more. A program that waits for all of its children may have its status. */

@@ -4,6 +4,8 @@
  *
  *     some N         N children, of this program; messages and collectives with them; once more, disconnected at once
  *     parts          two programs, with their arguments, numbers and directory
+ *     keys DIR       what infos say: numbers, hosts, directories, variables, files
+ *     universe N     MPI_UNIVERSE_SIZE
  *     many ROUNDS N  N children, so many times; what the parent keeps of them
  *     tree           children that have children
  *     wrong          programs that cannot be run, that end early, wrong arguments
@@ -13,6 +15,7 @@
 #include <fcntl.h>
 #include <malloc.h>
 #include <signal.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "mt.h"
@@ -121,6 +124,132 @@ static void child_of_parts(MPI_Comm parent, char **argv)
     MPI_Allreduce(NULL, NULL, 0, MPI_INT, MPI_SUM, parent);
 }
 
+/* ---- infos ---- */
+
+static int universe_size(void)
+{
+    int *n, there;
+    MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_UNIVERSE_SIZE, &n, &there);
+    CHECK(there);
+    return *n;
+}
+
+/* What the first of the children tells the parents. */
+struct facts {
+    int size, universe, apps[2];
+    char dir[512], a[32], b[32];
+};
+
+static MPI_Info info_of(const char *const *words)
+{
+    MPI_Info info;
+    MPI_Info_create(&info);
+    for (; words && words[0]; words += 2)
+        MPI_Info_set(info, words[0], words[1]);
+    return info;
+}
+
+/* n of wanted processes are started; none: an error. *f: all parents know the facts */
+static void start_with(const char *const *words, int wanted, int n, struct facts *f)
+{
+    char *args[] = {"child", "facts", NULL};
+    int codes[64], err;
+    MPI_Info info = info_of(words);
+    MPI_Comm inter;
+    for (int i = 0; i < 64; i++)
+        codes[i] = -1;
+    err = MPI_Comm_spawn(self, args, wanted, rank == 0 ? info : MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter, codes);
+    MPI_Info_free(&info);
+    EQ(class_of(err), n ? MPI_SUCCESS : MPI_ERR_SPAWN);
+    for (int i = 0; i < 64; i++)
+        EQ(codes[i], i < n ? MPI_SUCCESS : i < wanted ? MPI_ERR_SPAWN : -1);
+    if (!n)
+        return;
+    MPI_Bcast(f, sizeof(*f), MPI_BYTE, 0, inter);
+    EQ(f->size, n);
+    MPI_Comm_disconnect(&inter);
+}
+
+#define START_WITH(wanted, n, ...) start_with((const char *const[]){__VA_ARGS__, NULL}, wanted, n, &facts)
+
+static void child_of_keys(MPI_Comm parent)
+{
+    struct facts f = {.size = size, .universe = universe_size()};
+    int *app, there, mine[2] = {0, 0};
+    MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_APPNUM, &app, &there);
+    CHECK(there && *app < 2 && getcwd(f.dir, sizeof(f.dir)));
+    mine[*app] = 1;
+    MPI_Allreduce(mine, f.apps, 2, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    if (getenv("SPAWN_A"))
+        snprintf(f.a, sizeof(f.a), "%s", getenv("SPAWN_A"));
+    if (getenv("SPAWN_B"))
+        snprintf(f.b, sizeof(f.b), "%s", getenv("SPAWN_B"));
+    MPI_Bcast(&f, sizeof(f), MPI_BYTE, rank ? MPI_PROC_NULL : MPI_ROOT, parent);
+}
+
+static void write_file(const char *name, const char *text)
+{
+    FILE *f = rank == 0 ? fopen(name, "w") : NULL;
+    CHECK(rank || (f && fputs(text, f) >= 0 && !fclose(f)));
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void soft_parts(void)
+{
+    char *args[] = {"child", "facts", NULL}, **argvs[] = {args, args}, *commands[] = {self, self};
+    int numbers[] = {2, 5}, codes[7];
+    struct facts f;
+    MPI_Info infos[] = {info_of((const char *[]){"soft", "1:2", "host", "localhost:4", NULL}),
+                        info_of((const char *[]){"soft", "1:5:2,4", "host", "localhost", NULL})};
+    MPI_Comm inter;
+    MPI_Comm_spawn_multiple(2, commands, argvs, numbers, infos, 0, MPI_COMM_WORLD, &inter, codes);
+    MPI_Bcast(&f, sizeof(f), MPI_BYTE, 0, inter);
+    EQ(f.size, f.apps[0] + f.apps[1]);
+    CHECK(f.apps[0] == 2 && (f.apps[1] == 1 || f.apps[1] == 3));
+    for (int i = 0; i < 7; i++)
+        EQ(codes[i], i < 2 || i - 2 < f.apps[1] ? MPI_SUCCESS : MPI_ERR_SPAWN);
+    MPI_Comm_disconnect(&inter);
+    MPI_Info_free(&infos[0]);
+    MPI_Info_free(&infos[1]);
+}
+
+/* dir: where files may be written */
+static void keys(const char *dir)
+{
+    char hosts[512], file[512];
+    struct facts facts;
+    struct utsname own;
+    snprintf(hosts, sizeof(hosts), "%s/hosts", dir);
+    snprintf(file, sizeof(file), "%s/file", dir);
+    uname(&own);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    START_WITH(2, 2, "nonesuch", "whatever", "arch", own.machine);
+    START_WITH(5, 3, "soft", "1:5", "host", "localhost:3");
+    EQ(facts.universe, 3);
+    START_WITH(6, 4, "soft", "6,4,2", "host", "localhost:5");
+    START_WITH(3, 3, "soft", "-2:9", "host", "localhost:9");
+    START_WITH(3, 0, "soft", "5", "host", "localhost:9");
+    START_WITH(3, 0, "soft", "3", "host", "localhost:2");
+    START_WITH(3, 0, "soft", "1:", "host", "localhost:9");
+    START_WITH(3, 0, "host", "localhost:2");
+    START_WITH(3, 3, "host", "localhost:2", "add-host", "localhost:2");
+    EQ(facts.universe, 4);
+    write_file(hosts, "localhost slots=2\n");
+    START_WITH(3, 2, "hostfile", hosts, "soft", "1:3");
+    START_WITH(3, 3, "host", "localhost:1", "add-hostfile", hosts, "soft", "1:3");
+    START_WITH(1, 0, "hostfile", "/nowhere/hosts");
+    START_WITH(1, 0, "arch", "nonesuch");
+    START_WITH(2, 2, "env", "SPAWN_A=1\nSPAWN_B=two words", "wdir", "/");
+    CHECK(!strcmp(facts.a, "1") && !strcmp(facts.b, "two words") && !strcmp(facts.dir, "/"));
+    write_file(file, "# of a test\n  wdir = /\nsoft=1:2\nenv=SPAWN_A=3\nhost = localhost:1\nnonesuch = 1\nword\n");
+    START_WITH(2, 1, "file", file);
+    CHECK(!strcmp(facts.a, "3") && !strcmp(facts.b, "") && !strcmp(facts.dir, "/"));
+    START_WITH(2, 2, "file", file, "host", "localhost:2", "env", "SPAWN_B=4");
+    CHECK(!strcmp(facts.a, "") && !strcmp(facts.b, "4") && !strcmp(facts.dir, "/"));
+    START_WITH(2, 0, "file", "/nowhere/file");
+    soft_parts();
+}
+
 static int child_processes(void)
 {
     char name[64], line[4096] = "";
@@ -151,6 +280,7 @@ static void many(int rounds, int n)
     bytes = mallinfo2().uordblks - bytes;
     printf("# %d times %d children: %d more descriptors, %d children left, %zd more bytes\n", rounds, n,
            descriptors() - first, child_processes(), (ssize_t)bytes);
+    fflush(stdout);
     CHECK(descriptors() <= first + 2 + n);
     CHECK(child_processes() <= 3);
     CHECK((ssize_t)bytes <= (ssize_t)rounds * n * 1024);
@@ -165,8 +295,8 @@ static void wrong(void)
     EQ(class_of(MPI_Comm_spawn("/nowhere/program", MPI_ARGV_NULL, 2, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter, codes)),
        MPI_ERR_SPAWN);
     EQ(inter, MPI_COMM_NULL);
-    EQ(codes[0], rank ? 0 : MPI_ERR_SPAWN);
-    EQ(codes[1], rank ? 0 : MPI_ERR_SPAWN);
+    EQ(codes[0], MPI_ERR_SPAWN);
+    EQ(codes[1], MPI_ERR_SPAWN);
     EQ(class_of(MPI_Comm_spawn(self, args, 2, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter, codes)), MPI_ERR_SPAWN);
     EQ(class_of(MPI_Comm_spawn("true", MPI_ARGV_NULL, 2, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter, codes)),
        MPI_ERR_SPAWN);
@@ -211,6 +341,8 @@ static void child(MPI_Comm parent, char **argv)
         talk(parent, 0);
     if (!strncmp(argv[2], "part ", 5))
         child_of_parts(parent, argv);
+    if (!strcmp(argv[2], "facts"))
+        child_of_keys(parent);
     if (!strcmp(argv[2], "tree")) {
         MPI_Comm inter = start("talk", 2, MPI_ERRCODES_IGNORE);
         talk(inter, 1);
@@ -244,6 +376,10 @@ int main(int argc, char **argv)
         some(atoi(argv[2]));
     } else if (!strcmp(argv[1], "parts")) {
         parts();
+    } else if (!strcmp(argv[1], "keys")) {
+        keys(argv[2]);
+    } else if (!strcmp(argv[1], "universe")) {
+        EQ(universe_size(), atoi(argv[2]));
     } else if (!strcmp(argv[1], "many")) {
         many(atoi(argv[2]), atoi(argv[3]));
     } else if (!strcmp(argv[1], "tree")) {

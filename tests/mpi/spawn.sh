@@ -18,6 +18,13 @@ ok "a process starts one" job 1 some 1
 ok "two start three" job 2 some 3
 ok "without launcher" job 0 some 2
 ok "two programs, with their arguments, directory and path" job 2 parts
+ok "infos: numbers, hosts, directories, variables, files" job 2 keys "$tmp"
+universe() { timeout -k 5 100 mrrun "${@:2}" "$program" universe "$1"; }
+ok "MPI_UNIVERSE_SIZE: the slots of the hosts" universe 7 --hosts localhost:7 -n 2
+ok "and the ranks that a host may have" universe 3 --hosts localhost --ppn 3 -n 2
+processors=$(nproc)
+ok "without them the processors, or the ranks" universe $((processors > 2 ? processors : 2)) -n 2
+ok "and the same without launcher" job 0 universe "$processors"
 ok "children have children" job 2 tree
 ok "200 in a row leave nothing behind" job 1 many 200 1
 ok "nor do 40 times 8" job 1 many 40 8

@@ -4,7 +4,8 @@ $(call unit_test,test_placement,mrrun/placement.c libmrmpi/launch/mapping.c libm
 $(call unit_test,test_doubts,mrrun/doubts.c)
 
 $(call unit_test,test_options, \
-    $(addprefix mrrun/,options.c others.c ranges.c binding.c outfiles.c output.c hostlist.c words.c environment.c))
+    $(addprefix mrrun/,options.c others.c ranges.c binding.c outfiles.c output.c hostlist.c words.c environment.c) \
+    libmrmpi/launch/triplets.c)
 
 $(call unit_test,test_output,mrrun/output.c mrrun/verdict.c)
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libmrmpi/launch/triplets.h"
 #include "mrrun/environment.h"
 #include "mrrun/options.h"
 #include "tests/check.h"
@@ -488,6 +489,58 @@ START_TEST(environments)
 }
 END_TEST
 
+static void check_triplets(const char *text, int max, int least, int largest)
+{
+    int a = -1, b = -1;
+
+    ck_assert(mr_triplets_read(text, max, &a, &b));
+    ck_assert_int_eq(a, least);
+    ck_assert_int_eq(b, largest);
+}
+
+START_TEST(soft_numbers)
+{
+    static const char *const bad[] = {
+        "", "a", "1,", ",1", "1:", "1:2:", "1:2:0", "3:1", "1:3:-1", "1:2:3:4", "1 2", "99999999999"};
+    int a, b;
+
+    check_triplets("4", 8, 4, 4);
+    check_triplets("9", 8, 0, 0);
+    check_triplets("1:8", 8, 1, 8);
+    check_triplets("-5:3", 8, 1, 3);
+    check_triplets("0:8:3", 8, 3, 6);
+    check_triplets("-4:20:5", 8, 1, 6);
+    check_triplets("20:2:-4", 9, 4, 8);
+    check_triplets("5:5", 8, 5, 5);
+    check_triplets(" 7 , 2 : 4 : 2", 6, 2, 4);
+    check_triplets("8,2,4", 5, 2, 4);
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+        ck_assert_msg(!mr_triplets_read(bad[i], 8, &a, &b), "'%s' is a set", bad[i]);
+}
+END_TEST
+
+START_TEST(parts_with_more_hosts)
+{
+    struct mrrun_options o;
+
+    ck_assert_int_eq(PARSE(&o, "-n", "4", "-soft", "1:4", "--host", "a", "--add-host", "b:2", "--add-hostfile", "f",
+                           "p", ":", "-n", "1", "--add-host", "c", "q"),
+                     0);
+    ck_assert_str_eq(o.parts[0].soft, "1:4");
+    ck_assert_int_eq(o.parts[0].num_host_files, 1);
+    ck_assert_str_eq(o.parts[0].host_file[0], "f");
+    ck_assert_int_eq(mrrun_options_part_hosts(&o.parts[0], 0, "d slots=3\n", why, sizeof(why)), 0);
+    ck_assert_int_eq(o.parts[0].hosts.count, 3);
+    check_host(&o.parts[0].hosts, 0, "a", 0, 0);
+    check_host(&o.parts[0].hosts, 1, "b", 2, 0);
+    check_host(&o.parts[0].hosts, 2, "d", 3, 0);
+    ck_assert_ptr_null(o.parts[1].soft);
+    check_host(&o.parts[1].hosts, 0, "c", 0, 0);
+    mrrun_options_clear(&o);
+    REFUSE("option -soft: '2:1' is no list of A, A:B and A:B:STEP", "-n", "2", "-soft", "2:1", "p");
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("options");
@@ -505,6 +558,8 @@ int main(void)
     tcase_add_test(tc, bindings);
     tcase_add_test(tc, choices);
     tcase_add_test(tc, readers);
+    tcase_add_test(tc, soft_numbers);
+    tcase_add_test(tc, parts_with_more_hosts);
     tcase_add_test(tc, mistakes);
     tcase_add_test(tc, help_needs_nothing_else);
     tcase_add_test(tc, environments);

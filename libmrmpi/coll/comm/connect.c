@@ -377,20 +377,27 @@ static bool is_born(void *arg)
     return b->ended;
 }
 
-/* Starts the job, and waits for the question of its first process. */
-static enum mr_err give_birth(char **words, struct ask *found)
+static enum mr_err spawn_error(const char *what, int err)
 {
-    char variable[sizeof(MR_PARENT_VARIABLE "=") + MR_PORT_MAX], *port = variable + sizeof(MR_PARENT_VARIABLE);
+    return mr_fail(err == -ENOMEM ? MR_ERR_NO_MEM : MR_ERR_SPAWN, "%s%s", what, mr_launch_why(err));
+}
+
+/* Starts the job, and waits for the question of its first process. */
+static enum mr_err give_birth(const struct mr_spawn *job, struct ask *found)
+{
+    char port[MR_PORT_MAX];
+    struct mr_launch_order order = {.part = job->part, .parts = job->parts, .parent = port};
     struct birth b = {0};
     enum mr_err err;
 
-    snprintf(variable, sizeof(variable), "%s=", MR_PARENT_VARIABLE);
-    if ((err = mr_port_open(port, MR_PORT_MAX)) || (err = find_door(port, &b.at.door)))
+    if (job->cannot)
+        return job->cannot;
+    if ((err = mr_port_open(port, sizeof(port))) || (err = find_door(port, &b.at.door)))
         return err;
-    b.launcher = mr_launch_start(words, variable);
+    b.launcher = mr_launch_start(&order);
     if (b.launcher < 0) {
         mr_port_close(port);
-        return mr_fail(MR_ERR_SPAWN, "mrrun cannot be started: %s", strerror(-b.launcher));
+        return spawn_error("", b.launcher);
     }
     mr_progress_until(is_born, &b);
     if (b.ended) {
@@ -405,27 +412,109 @@ static enum mr_err give_birth(char **words, struct ask *found)
     return err;
 }
 
-enum mr_err mr_comm_spawn(struct mr_comm *c, char **words, int root, enum mr_err wrong, struct mr_comm **out)
+/* The first process of the new job tells the root how many processes each part has; "none": it does not know. */
+static enum mr_err tell_part_sizes(const struct mr_bridge *b)
 {
+    int *ranks, parts = mr_launch_parts(&ranks);
+    enum mr_err err = mr_send_to_leader(b, &parts, sizeof(parts));
+
+    if (!err && parts)
+        err = mr_send_to_leader(b, ranks, (size_t)parts * sizeof(*ranks));
+    free(ranks);
+    return err;
+}
+
+/* A launcher that tells nothing has started all of them. */
+static enum mr_err hear_part_sizes(const struct mr_bridge *b, struct mr_spawned *s)
+{
+    int parts = 0, *ranks = NULL;
+    enum mr_err err = mr_receive_from_leader(b, &parts, sizeof(parts));
+
+    if (!err && parts && (parts != s->parts || !(ranks = calloc((size_t)parts, sizeof(*ranks)))))
+        err = mr_fail(MR_ERR_OTHER, "the new processes have %d parts, not %d", parts, s->parts);
+    if (!err && parts)
+        err = mr_receive_from_leader(b, ranks, (size_t)parts * sizeof(*ranks));
+    for (int i = 0; i < s->parts && !err; i++)
+        s->part[i].started = ranks ? ranks[i] : s->part[i].wanted;
+    free(ranks);
+    return err;
+}
+
+/* Errors of the communicator are those of the call itself: then nobody knows more. */
+static void tell_spawned(struct mr_comm *c, int root, struct mr_spawned *s)
+{
+    struct mr_schedule *schedule = NULL;
+    enum mr_err err = mr_coll_bcast(&s->parts, sizeof(s->parts), mr_type_byte, root, c, &schedule);
+
+    err = mr_coll_run(err, schedule);
+    if (err || !s->parts) {
+        s->parts = 0;
+        return;
+    }
+    if (!s->part)
+        s->part = calloc((size_t)s->parts, sizeof(*s->part));
+    schedule = NULL;
+    err = s->part ? mr_coll_bcast(s->part, (size_t)s->parts * sizeof(*s->part), mr_type_byte, root, c, &schedule)
+                  : MR_ERR_NO_MEM;
+    if (mr_coll_run(err, schedule))
+        s->parts = 0;
+}
+
+static void note_wanted(struct mr_spawned *s, const struct mr_spawn *job)
+{
+    s->part = calloc((size_t)job->parts, sizeof(*s->part));
+    s->parts = s->part ? job->parts : 0;
+    for (int i = 0; i < s->parts; i++)
+        s->part[i].wanted = job->part[i].ranks;
+}
+
+enum mr_err mr_comm_spawn(struct mr_comm *c, const struct mr_spawn *job, int root, enum mr_err wrong,
+                          struct mr_spawned *spawned, struct mr_comm **out)
+{
+    enum mr_err cannot = MR_SUCCESS, err = mr_agree_in_group(c, wrong);
     struct ask found;
-    bool first = c->rank == root && !wrong;
 
     *out = NULL;
-    if (first && (wrong = give_birth(words, &found)))
-        first = false;
-    return connect_groups(c, root, first ? &found : NULL, wrong, out);
+    *spawned = (struct mr_spawned){0};
+    if (err)
+        return err;
+    if (c->rank == root) {
+        note_wanted(spawned, job);
+        cannot = give_birth(job, &found);
+    }
+    const bool first = c->rank == root && !cannot;
+    err = connect_groups(c, root, first ? &found : NULL, cannot, out);
+    if (!err && first) {
+        struct mr_bridge b = bridge_of_roots(c, root, found.process, found.number);
+
+        if (!b.comm || hear_part_sizes(&b, spawned))
+            mr_log(MR_LOG_WARN, "the numbers of started processes did not arrive: array_of_errcodes is not exact");
+    }
+    tell_spawned(c, root, spawned);
+    return err;
 }
 
 enum mr_err mr_comm_meet_parent(void)
 {
-    enum mr_err err;
+    struct ask ask = {0};
+    bool first = mr_comm_world->rank == 0;
+    enum mr_err err = MR_SUCCESS;
 
     if (!*mr_config.parent)
         return MR_SUCCESS;
     unsetenv(MR_PARENT_VARIABLE); /* programs that this one starts have another parent */
-    err = mr_comm_connect(mr_comm_world, mr_config.parent, 0, MR_SUCCESS, &mr_comm_parent);
-    if (!err)
-        strcpy(mr_comm_parent->name, "MPI_COMM_PARENT");
+    if (first)
+        err = put_question(mr_config.parent, &ask);
+    first &= !err;
+    err = connect_groups(mr_comm_world, 0, first ? &ask : NULL, err, &mr_comm_parent);
+    if (err)
+        return err;
+    strcpy(mr_comm_parent->name, "MPI_COMM_PARENT");
+    if (first) {
+        struct mr_bridge b = bridge_of_roots(mr_comm_world, 0, ask.process, ask.number);
+
+        err = b.comm ? tell_part_sizes(&b) : mr_fail(MR_ERR_NO_MEM, "no memory for the parent");
+    }
     return err;
 }
 

@@ -39,6 +39,23 @@ static enum mr_err swap_with_leader(const struct mr_bridge *b, const void *out, 
     return err ? err : in_err;
 }
 
+enum mr_err mr_send_to_leader(const struct mr_bridge *b, const void *data, size_t bytes)
+{
+    struct mr_request *req;
+    enum mr_err err =
+        mr_isend(data, bytes, mr_type_byte, b->remote_leader, b->tag, b->comm, b->context, MR_SEND_STANDARD, &req);
+
+    return err ? err : wait_and_put(req);
+}
+
+enum mr_err mr_receive_from_leader(const struct mr_bridge *b, void *data, size_t bytes)
+{
+    struct mr_request *req;
+    enum mr_err err = mr_irecv(data, bytes, mr_type_byte, b->remote_leader, b->tag, b->comm, b->context, &req);
+
+    return err ? err : wait_and_put(req);
+}
+
 /* The leader's data reaches its group. */
 static enum mr_err tell_group(const struct mr_bridge *b, void *buf, size_t bytes)
 {
@@ -180,16 +197,12 @@ static struct mr_agreement_key key_of(const struct mr_bridge *b)
                                      .leaders = (uint64_t)(first ? mine : theirs) << 32 | (first ? theirs : mine)};
 }
 
-/*
- * An error of one process is an error of its group. The leader need not be known for this, as the leader itself may be
- * wrong.
- */
-static enum mr_err agree_in_group(const struct mr_bridge *b, enum mr_err wrong)
+enum mr_err mr_agree_in_group(struct mr_comm *c, enum mr_err wrong)
 {
     uint64_t well = mr_well_but(wrong);
     struct mr_schedule *s = NULL;
-    enum mr_err err = mr_coll_allreduce(MR_IN_PLACE, &well, 1, &mr_type_basic[MR_BASIC_UINT64_T],
-                                        &mr_op_builtin[MR_OP_BAND], b->local, &s);
+    enum mr_err err =
+        mr_coll_allreduce(MR_IN_PLACE, &well, 1, &mr_type_basic[MR_BASIC_UINT64_T], &mr_op_builtin[MR_OP_BAND], c, &s);
 
     err = mr_coll_run(err, s);
     if (err || wrong || well == UINT64_MAX)
@@ -207,7 +220,7 @@ enum mr_err mr_inter_connect(const struct mr_bridge *b, enum mr_err wrong, struc
     struct {
         struct mr_agreement_key key;
         struct greeting ours, theirs;
-    } hello = {.ours.error = (uint16_t)agree_in_group(b, wrong)};
+    } hello = {.ours.error = (uint16_t)mr_agree_in_group(b->local, wrong)};
     const bool leads = b->local->rank == b->leader && b->remote_leader != MR_PROC_NULL;
     enum mr_err err = (enum mr_err)hello.ours.error;
 

@@ -94,6 +94,12 @@ enum mr_err mr_refused_by_other(enum mr_err wrong);
 /* The bridge of an intercommunicator; takes a tag of it. */
 struct mr_bridge mr_bridge_of(struct mr_comm *c);
 
+/* An error of one process is an error of its group. Nobody need know a leader for this: a leader may be wrong. */
+enum mr_err mr_agree_in_group(struct mr_comm *c, enum mr_err wrong);
+/* Between the leaders, before or after the intercommunicator is made. */
+enum mr_err mr_send_to_leader(const struct mr_bridge *b, const void *data, size_t bytes);
+enum mr_err mr_receive_from_leader(const struct mr_bridge *b, void *data, size_t bytes);
+
 /* intercomm.c: of b->local and the group beyond the bridge; the forms of make.c for intercommunicators */
 /* b->remote_leader MR_PROC_NULL at the leader: an error, and the leader does not know the other group's leader. */
 enum mr_err mr_inter_connect(const struct mr_bridge *b, enum mr_err wrong, struct mr_comm **out);
