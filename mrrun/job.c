@@ -351,7 +351,7 @@ void job_on_abort(struct job *job, int rank, int code, const char *why, const en
 
 void job_on_start_failure(struct job *job)
 {
-    fail(job, 1);
+    fail(job, signals_end_asked() ? signals_end_status() : 1);
 }
 
 void job_on_exec_failure(struct job *job, int rank, int error, const char *why)

@@ -549,6 +549,16 @@ static int prepare(struct job *job, char *why, size_t cap)
     return raise_file_limit(job, why, cap) || choose_outputs(job, why, cap) ? STATUS_USAGE : 0;
 }
 
+/* Before ranks are started. A signal ends waits for the server: a failure then is none of the server's. */
+static int end_unstarted(struct job *job, char *why)
+{
+    scratch_close(&job->scratch);
+    if (!signals_end_asked())
+        return STATUS_FAILED;
+    why[0] = '\0';
+    return signals_end_status();
+}
+
 static int run(struct job *job, struct report *report, char *why, size_t cap)
 {
     int err = scratch_open(&job->scratch);
@@ -557,10 +567,8 @@ static int run(struct job *job, struct report *report, char *why, size_t cap)
                  strerror(-err));
         return STATUS_FAILED;
     }
-    if (server_start(&job->place, job->universe, job->job_id, job->scratch.path, why, cap)) {
-        scratch_close(&job->scratch);
-        return STATUS_FAILED;
-    }
+    if (server_start(&job->place, job->universe, job->job_id, job->scratch.path, why, cap))
+        return end_unstarted(job, why);
     if (hosts_far(&job->hosts)) {
         char self[PATH_MAX];
 
@@ -568,8 +576,7 @@ static int run(struct job *job, struct report *report, char *why, size_t cap)
         find_self(self, sizeof(self));
         if (agents_open(job, self, why, cap)) {
             agents_close(job->agents);
-            scratch_close(&job->scratch);
-            return STATUS_FAILED;
+            return end_unstarted(job, why);
         }
         job->absent_at_ms = job_now_ms() + AGENTS_ABSENT_MS;
     }

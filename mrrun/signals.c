@@ -113,3 +113,8 @@ bool signals_end_asked(void)
 {
     return taken.requests > 0;
 }
+
+int signals_end_status(void)
+{
+    return 128 + taken.last;
+}

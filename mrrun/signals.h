@@ -25,5 +25,7 @@ void signals_give_back(const sigset_t *old);
 bool signals_continued(void);
 /* Has the end been asked for? For waits that are no part of the loop. */
 bool signals_end_asked(void);
+/* mrrun's status for this end: 128 and the number of the last such signal. */
+int signals_end_status(void);
 
 #endif

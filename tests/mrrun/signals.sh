@@ -34,6 +34,22 @@ start() {
     mrrun_pid=$(pgrep -P $pid -x mrrun)
 }
 
+early() { # SIGNAL: the job's statuses, whenever during its start the signal comes, and what mrrun says but of ranks
+    local step
+    for step in {2..25}; do
+        set -m
+        mrrun -n 4 --grace 1 sleep 60 >>"$tmp/early" 2>&1 </dev/null &
+        set +m
+        sleep "$(printf '0.%03d' $((3 * step)))"
+        kill "-$1" $!
+        wait $!
+        echo $?
+    done | sort -u
+    grep '^mrrun: ' "$tmp/early" | grep -vE ': no output$|: asking [1-4] ranks? to end|again: killing the job$'
+}
+is "SIGTERM while the job is started" "$(early TERM)" 143
+is "SIGINT" "$(early INT)" 130
+
 start -n 2 "$tmp/listener"
 ok "ranks are ready" await "$tmp/out" ready 2
 kill -USR1 "$mrrun_pid"
