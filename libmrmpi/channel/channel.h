@@ -21,6 +21,7 @@
 
 #include "libmrmpi/base/idioms.h"
 #include "libmrmpi/base/packet.h"
+#include "libmrmpi/base/reader.h"
 #include "libmrmpi/channel/reorder.h"
 #include "libmrmpi/channel/shm_claim.h"
 
@@ -350,6 +351,21 @@ void mr_shm_lose(struct mr_vc *vc);
 
 /* Our claims, or the peer's, for messages to us, or to the peer, moved by both. */
 struct mr_claims *mr_shm_claims(struct mr_vc *vc, bool ours);
+
+/*
+ * Chunks of this rank's pool for data that is not a packet's (shm_pool.h), for the readers `by`. True: c->first and
+ * c->at, until the readers have read so far, or are reclaimed. False: there are none nearby.
+ */
+struct mr_shm_chunks {
+    size_t most;          /* the caller's: bytes of the pool that are used, from its beginning */
+    uint32_t next, first; /* where the search begins; the first one taken, as others know it */
+    void *at;
+    bool fresh; /* never written before */
+};
+bool mr_shm_chunks_take(struct mr_shm_chunks *c, size_t len, struct mr_reader *by, uint64_t number);
+/* Of len bytes in the pool of that rank of the node; NULL: there can be none. */
+void *mr_shm_chunks_at(int world_rank, uint32_t first, size_t len);
+void mr_shm_chunks_reclaim(const struct mr_reader *by);
 
 /* More ranks on this node than allowed cores: known once all of them are here, false until then. */
 bool mr_shm_oversubscribed(void);

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/channel/cma.h"
@@ -134,7 +135,19 @@ static inline void tell_receiver(struct mr_shm_peer *p)
 
 static struct mr_pool *my_pool(void)
 {
-    return mr_shm_pool(mr_shm.launch->local_rank, MADV_POPULATE_WRITE);
+    return &mr_shm.peers[mr_shm.launch->local_rank].pool;
+}
+
+/* One by one pages take a tenth longer. A kernel without the request makes them so. */
+static void make_pages(void *at, size_t len)
+{
+    madvise(at, len, MADV_POPULATE_WRITE);
+}
+
+/* True if all of these chunks of our pool have been written before. */
+static bool begin_chunks(uint32_t chunk, size_t len)
+{
+    return mr_pool_begin(my_pool(), chunk, mr_pool_count(my_pool(), len), make_pages);
 }
 
 /*
@@ -156,7 +169,7 @@ static void *begin_packet(struct mr_shm_peer *p, size_t len, uint32_t *chunk)
 static void assign_chunks(struct mr_shm_peer *p, uint32_t chunk, size_t len)
 {
     mr_stat_add(MR_STAT_SHM_POOLED, 1);
-    mr_pool_assign(my_pool(), chunk, mr_pool_count(my_pool(), len), &p->writer);
+    mr_pool_assign(my_pool(), chunk, mr_pool_count(my_pool(), len), &p->writer.reader, p->writer.slot);
 }
 
 static void commit_packet(struct mr_shm_peer *p, const struct mr_hdr *hdr, size_t len, uint32_t chunk)
@@ -190,13 +203,13 @@ static void copy_out(struct mr_shm_peer *p, void *to, const void *from, size_t l
     }
 }
 
-/* Into chunks of the pool. Before it went round no line is in any cache. */
-static void write_chunks(struct mr_shm_peer *p, void *to, const void *from, size_t len)
+/* Into chunks of the pool. */
+static void write_chunks(struct mr_shm_peer *p, uint32_t chunk, const void *from, size_t len)
 {
-    if (my_pool()->went_round)
-        copy_out(p, to, from, len);
+    if (likely(begin_chunks(chunk, len)))
+        copy_out(p, mr_pool_at(my_pool(), chunk), from, len);
     else
-        memcpy(to, from, len);
+        memcpy(mr_pool_at(my_pool(), chunk), from, len);
 }
 
 static bool write_packet(struct mr_shm_peer *p, const struct mr_hdr *hdr, const void *payload, size_t len)
@@ -207,7 +220,7 @@ static bool write_packet(struct mr_shm_peer *p, const struct mr_hdr *hdr, const 
     if (unlikely(!to))
         return false;
     if (chunk != MR_POOL_NONE)
-        write_chunks(p, to, payload, len);
+        write_chunks(p, chunk, payload, len);
     else if (len)
         memcpy(to, payload, len);
     commit_packet(p, hdr, len, chunk);
@@ -232,7 +245,7 @@ static bool write_pooled(struct mr_shm_peer *p, const struct mr_hdr *hdr, const 
 
     if (chunk == MR_POOL_NONE || !mr_ring_has_room(&p->writer, 0, 0))
         return false;
-    write_chunks(p, mr_pool_at(my_pool(), chunk), payload, len);
+    write_chunks(p, chunk, payload, len);
     assign_chunks(p, chunk, len);
     mr_ring_commit_brief_far(&p->writer, hdr, chunk, len);
     mr_stat_add(MR_STAT_SHM_SENT, 1);
@@ -286,7 +299,7 @@ static int shm_send_made(struct mr_vc *vc, const struct mr_hdr *hdr, size_t len,
         make(scratch, len, what);
         return shm_send(vc, hdr, scratch, len);
     }
-    if (chunk != MR_POOL_NONE && mr_copy_streams(&mr_shm.copier)) {
+    if (chunk != MR_POOL_NONE && begin_chunks(chunk, len) && mr_copy_streams(&mr_shm.copier)) {
         make(scratch, len, what);
         mr_copy_out(&mr_shm.copier, to, scratch, len);
     } else {
@@ -371,6 +384,40 @@ bool mr_shm_oversubscribed(void)
 struct mr_claims *mr_shm_claims(struct mr_vc *vc, bool ours)
 {
     return ours ? &mr_shm.box->claims : &mr_shm.segment.boxes[mr_shm.local_of[mr_vc_world_rank(vc)]].claims;
+}
+
+bool mr_shm_chunks_take(struct mr_shm_chunks *c, size_t len, struct mr_reader *by, uint64_t number)
+{
+    uint32_t n, most;
+
+    if (!mr_shm.users)
+        return false;
+    n = mr_pool_count(my_pool(), len);
+    most = mr_pool_count(my_pool(), c->most);
+    c->first = mr_pool_find_below(my_pool(), n, most < my_pool()->shape.num_chunks ? most : my_pool()->shape.num_chunks,
+                                  &c->next);
+    if (c->first == MR_POOL_NONE)
+        return false;
+    mr_pool_use(my_pool(), c->first, n, by, number);
+    c->next = c->first + n;
+    c->fresh = !begin_chunks(c->first, len);
+    c->at = mr_pool_at(my_pool(), c->first);
+    return true;
+}
+
+void *mr_shm_chunks_at(int world_rank, uint32_t first, size_t len)
+{
+    const struct mr_pool *pool = &mr_shm.peers[mr_shm.local_of[world_rank]].pool;
+
+    if (first >= pool->shape.num_chunks || mr_pool_count(pool, len) > pool->shape.num_chunks - first)
+        return NULL;
+    return mr_pool_at(pool, first);
+}
+
+void mr_shm_chunks_reclaim(const struct mr_reader *by)
+{
+    if (mr_shm.users)
+        mr_pool_reclaim(my_pool(), by);
 }
 
 const struct mr_channel_ops mr_channel_shm = {

@@ -3,11 +3,10 @@
 #ifndef MRMPI_SHM_PEER_H
 #define MRMPI_SHM_PEER_H
 
-#include <sys/mman.h>
-
 #include "libmrmpi/channel/channel.h"
 #include "libmrmpi/channel/shm_answer.h"
 #include "libmrmpi/base/copier.h"
+#include "libmrmpi/channel/shm_ring_writer.h"
 #include "libmrmpi/channel/shm_segment.h"
 #include "libmrmpi/launch/launch.h"
 
@@ -42,9 +41,8 @@ struct mr_shm_peer {
     uint64_t heard;                     /* and when a possible answer went into the pool */
     struct mr_answer_copies answers[2]; /* of less than 2 KiB, and longer ones */
     struct mr_pool pool;                /* the peer's: where its long payloads are */
-    bool pool_mapped;
-    bool broken; /* its ring held nonsense */
-    int local;   /* its rank on the node */
+    bool broken;                        /* its ring held nonsense */
+    int local;                          /* its rank on the node */
 };
 
 struct mr_shm {
@@ -62,21 +60,6 @@ struct mr_shm {
     size_t eager_max;
 };
 extern MR_OWN struct mr_shm mr_shm;
-
-/*
- * All pages of a pool at once, at its first use: all will be used, and one by one this takes longer. A kernel without
- * the request maps them one by one.
- */
-static inline struct mr_pool *mr_shm_pool(int local, int how)
-{
-    struct mr_shm_peer *p = &mr_shm.peers[local];
-
-    if (unlikely(!p->pool_mapped)) {
-        madvise(p->pool.chunks, mr_pool_bytes(p->pool.shape), how);
-        p->pool_mapped = true;
-    }
-    return &p->pool;
-}
 
 int mr_shm_receive(void);                          /* number of packets */
 bool mr_shm_is_busy(void);                         /* something is to be received, or waits to be sent */

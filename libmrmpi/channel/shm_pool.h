@@ -1,35 +1,45 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A rank's pool of chunks in the node's shared memory, for the payloads of long packets: the rank writes chunks in a
- * row, and the packet in the receiver's ring names the first. The chunks are free again when the receiver has freed the
- * packet's slot, which its ring reports in portions. An alternative, a flag in each chunk written by both ranks, cost
- * two moves of a cache line for every packet: where a line takes .25 us from core to core, a third of the time of 8
- * KiB.
+ * A rank's pool of chunks in the node's shared memory, for the payloads of long packets, and for the long pieces of
+ * collectives (coll/node): the rank writes chunks in a row, and the packet in the receiver's ring, or the piece's line,
+ * names the first. The chunks are free again when their readers have read so far: the receiver has freed the packet's
+ * slot, which its ring reports in portions. An alternative, a flag in each chunk written by both ranks, cost two moves
+ * of a cache line for every packet: where a line takes .25 us from core to core, a third of the time of 8 KiB.
  *
  * The pool is better than the ring's data area: lines in the other core's own cache are slow to write and to read.
  * Chunks are taken round and round, and the pool is larger than such a cache, so before a chunk's next turn its lines
  * have moved on to the cache shared by the cores: three times as fast. And one pool serves all receivers, where rings
  * would need that size for every pair.
  *
- * Chunks that are never given back are skipped. An owner without free chunks uses the rings.
+ * Chunks that are never given back are skipped. An owner without free chunks uses other memory: the rings, or the
+ * slots of the node area.
+ *
+ * A page costs 2 us at its first use, more than copying its 4 KiB four times. So pages are made as far as the pool has
+ * been used, some at a time.
  */
 #ifndef MRMPI_SHM_POOL_H
 #define MRMPI_SHM_POOL_H
 
-#include "libmrmpi/channel/shm_ring_writer.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "libmrmpi/base/idioms.h"
+#include "libmrmpi/base/reader.h"
 
 #define MR_POOL_NONE  UINT32_MAX
 #define MR_POOL_POLLS 64 /* chunks polled in vain, at most */
+#define MR_POOL_GROWS 16 /* chunks whose pages are made at a time */
 
 /* The geometry is the same for all pools of a segment. */
 struct mr_pool_shape {
     uint32_t num_chunks, chunk_bytes;
 };
 
-/* A chunk is in use until the reader of this ring has freed the slot; NULL: free. */
+/* A chunk is in use until its readers have read the thing of this number; NULL: free. */
 struct mr_pool_user {
-    struct mr_ring_writer *to;
-    uint64_t slot;
+    struct mr_reader *by;
+    uint64_t number;
 };
 
 /* One side's view. Only the chunks are shared. */
@@ -38,7 +48,7 @@ struct mr_pool {
     struct mr_pool_shape shape;
     struct mr_pool_user *users; /* owner: of each chunk; the caller's */
     uint32_t next;              /* owner: where the search begins */
-    bool went_round;            /* owner: all have been written before */
+    uint32_t fresh;             /* owner: this chunk and those behind it have never been written */
 };
 
 static inline size_t mr_pool_bytes(struct mr_pool_shape s)
@@ -63,41 +73,75 @@ static inline uint32_t mr_pool_count(const struct mr_pool *p, size_t len)
     return (uint32_t)((len + p->shape.chunk_bytes - 1) / p->shape.chunk_bytes);
 }
 
-static inline bool mr_pool_is_used(const struct mr_pool_user *l)
+static inline bool mr_pool_is_used(const struct mr_pool_user *u)
 {
-    if (!l->to || l->slot < l->to->slots_freed)
+    if (!u->by || u->number < u->by->freed)
         return false;
-    mr_ring_poll_freed(l->to);
-    return l->slot >= l->to->slots_freed;
+    u->by->poll(u->by);
+    return u->number >= u->by->freed;
 }
 
 /*
- * The first of n free chunks in a row, among the chunks assigned longest ago; MR_POOL_NONE: there are none nearby. The
- * next call begins elsewhere. mr_pool_assign takes the chunks.
+ * The first of n free chunks in a row below `most`, from *next on, round and round; MR_POOL_NONE: there are none
+ * nearby, and *next is elsewhere.
  */
-static inline uint32_t mr_pool_find(struct mr_pool *p, uint32_t n)
+static inline uint32_t mr_pool_find_below(const struct mr_pool *p, uint32_t n, uint32_t most, uint32_t *next)
 {
-    uint32_t at = p->next, run = 0;
+    uint32_t at = *next, run = 0;
 
     for (uint32_t polls = 0; polls < n + MR_POOL_POLLS; polls++) {
-        if (at == p->shape.num_chunks) {
+        if (at >= most)
             at = run = 0;
-            p->went_round = true;
-        }
         run = mr_pool_is_used(&p->users[at++]) ? 0 : run + 1;
         if (run == n)
             return at - n;
     }
-    p->next = at;
+    *next = at;
     return MR_POOL_NONE;
 }
 
-/* The found chunks have been written, and go with the next packet of this ring. */
-static inline void mr_pool_assign(struct mr_pool *p, uint32_t chunk, uint32_t n, struct mr_ring_writer *to)
+/* Of all chunks, among those assigned longest ago. mr_pool_assign takes the chunks. */
+static inline uint32_t mr_pool_find(struct mr_pool *p, uint32_t n)
+{
+    return mr_pool_find_below(p, n, p->shape.num_chunks, &p->next);
+}
+
+/*
+ * The found chunks are about to be written: have they been before? If not, no line of theirs is in any cache, and
+ * populate makes pages.
+ */
+static inline bool mr_pool_begin(struct mr_pool *p, uint32_t chunk, uint32_t n, void (*populate)(void *at, size_t len))
+{
+    uint32_t end = chunk + n, most = p->shape.num_chunks;
+
+    if (likely(end <= p->fresh))
+        return true;
+    end = end + MR_POOL_GROWS < most ? (end + MR_POOL_GROWS - 1) / MR_POOL_GROWS * MR_POOL_GROWS : most;
+    populate(mr_pool_at(p, p->fresh), (size_t)(end - p->fresh) * p->shape.chunk_bytes);
+    p->fresh = end;
+    return false;
+}
+
+/* The found chunks go with the thing of this number. */
+static inline void mr_pool_use(struct mr_pool *p, uint32_t chunk, uint32_t n, struct mr_reader *by, uint64_t number)
 {
     for (uint32_t i = 0; i < n; i++)
-        p->users[chunk + i] = (struct mr_pool_user){to, to->slot};
+        p->users[chunk + i] = (struct mr_pool_user){by, number};
+}
+
+/* With the next packet; the search for those of a later packet begins behind them. */
+static inline void mr_pool_assign(struct mr_pool *p, uint32_t chunk, uint32_t n, struct mr_reader *by, uint64_t number)
+{
+    mr_pool_use(p, chunk, n, by, number);
     p->next = chunk + n;
+}
+
+/* The reader will free nothing any more. */
+static inline void mr_pool_reclaim(struct mr_pool *p, const struct mr_reader *by)
+{
+    for (uint32_t i = 0; i < p->shape.num_chunks; i++)
+        if (p->users[i].by == by)
+            p->users[i].by = NULL;
 }
 
 #endif

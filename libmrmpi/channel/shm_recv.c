@@ -34,7 +34,7 @@ static void give_up(int from)
 /* A payload of that length in a sender's pool; NULL: there can be none. */
 static const void *in_pool(int from, uint32_t chunk, size_t len)
 {
-    struct mr_pool *pool = mr_shm_pool(from, MADV_POPULATE_READ);
+    const struct mr_pool *pool = &mr_shm.peers[from].pool;
 
     if (chunk >= pool->shape.num_chunks || mr_pool_count(pool, len) > pool->shape.num_chunks - chunk)
         return NULL;
@@ -159,14 +159,6 @@ static void drop_waiting(struct mr_shm_peer *p)
     p->last = &p->first;
 }
 
-/* Its chunks of our pool: it frees none any more. */
-static void reclaim_chunks(const struct mr_shm_peer *p)
-{
-    for (uint32_t i = 0; i < mr_shm.segment.header->pool.num_chunks; i++)
-        if (mr_shm.users[i].to == &p->writer)
-            mr_shm.users[i].to = NULL;
-}
-
 void mr_shm_lose(struct mr_vc *vc)
 {
     struct mr_shm_peer *p = mr_shm_peer_of(vc);
@@ -177,6 +169,6 @@ void mr_shm_lose(struct mr_vc *vc)
     vc->fast_below = 0;
     read_senders();
     drop_waiting(p);
-    reclaim_chunks(p);
+    mr_pool_reclaim(&mr_shm.peers[mr_shm.launch->local_rank].pool, &p->writer.reader);
     mr_vc_failed(mr_vc_world_rank(vc), -EOWNERDEAD);
 }

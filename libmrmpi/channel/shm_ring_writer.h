@@ -7,19 +7,34 @@
 #include <string.h>
 
 #include "libmrmpi/base/idioms.h"
+#include "libmrmpi/base/reader.h"
 #include "libmrmpi/channel/shm_ring_shared.h"
 
 struct mr_ring_writer {
     struct mr_ring *ring;
     uint8_t *data;
-    uint64_t slot, position;          /* next to be written */
-    uint64_t slots_freed, data_freed; /* as last seen */
+    uint64_t slot, position; /* next to be written */
+    struct mr_reader reader; /* of slots */
+    uint64_t data_freed;     /* as last seen */
     struct mr_ring_shape shape;
 };
 
+/* The space freed by the reader so far. */
+static inline void mr_ring_poll_freed(struct mr_ring_writer *w)
+{
+    w->reader.freed = __atomic_load_n(&w->ring->slots_freed, __ATOMIC_ACQUIRE);
+    w->data_freed = __atomic_load_n(&w->ring->data_freed, __ATOMIC_ACQUIRE);
+}
+
+static inline void mr_ring_poll_reader(struct mr_reader *r)
+{
+    mr_ring_poll_freed(container_of(r, struct mr_ring_writer, reader));
+}
+
 static inline void mr_ring_writer_init(struct mr_ring_writer *w, void *memory, struct mr_ring_shape shape)
 {
-    *w = (struct mr_ring_writer){.ring = memory, .data = mr_ring_data(memory, shape), .shape = shape};
+    *w = (struct mr_ring_writer){
+        .ring = memory, .data = mr_ring_data(memory, shape), .reader.poll = mr_ring_poll_reader, .shape = shape};
 }
 
 /* Where the next payload of len bytes would start and end; payloads are never split at the end of the area. */
@@ -34,15 +49,8 @@ static inline uint64_t mr_ring_place(const struct mr_ring_writer *w, size_t len)
 /* in_slot: so many bytes lie in the slot itself */
 static inline bool mr_ring_fits(const struct mr_ring_writer *w, size_t len, size_t in_slot)
 {
-    return w->slot - w->slots_freed < w->shape.num_slots &&
+    return w->slot - w->reader.freed < w->shape.num_slots &&
            (len <= in_slot || mr_ring_end(mr_ring_place(w, len), len) - w->data_freed <= w->shape.data_bytes);
-}
-
-/* The space freed by the reader so far. */
-static inline void mr_ring_poll_freed(struct mr_ring_writer *w)
-{
-    w->slots_freed = __atomic_load_n(&w->ring->slots_freed, __ATOMIC_ACQUIRE);
-    w->data_freed = __atomic_load_n(&w->ring->data_freed, __ATOMIC_ACQUIRE);
 }
 
 static inline bool mr_ring_has_room(struct mr_ring_writer *w, size_t len, size_t in_slot)

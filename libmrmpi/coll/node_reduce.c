@@ -119,7 +119,7 @@ static enum mr_err reduce_small(struct reduction *r, bool tells)
     if (r->out && !r->t->contiguous)
         err = make_buffer(r->t, r->part, &r->operand);
     if (tells || r->in_place) {
-        enum mr_err full = mr_node_await_room(n, &n->small, piece);
+        enum mr_err full = mr_node_await_room(n, piece);
 
         if (!full) {
             mr_node_to_write(n, &n->small, piece, bytes);
@@ -181,22 +181,25 @@ static size_t elements_of(const struct reduction *r, const struct pieces *p, uin
 
 static enum mr_err write_pieces(struct reduction *r, const struct pieces *p, uint64_t k, uint64_t *written)
 {
-    struct mr_node_ring *ring = &r->n->bulk;
-    size_t most = p->each * r->t->size;
-    enum mr_err err = *written == k ? mr_node_await_room(r->n, ring, p->from + k) : MR_SUCCESS;
+    struct mr_node *n = r->n;
 
-    for (; !err && *written < p->num && *written <= k + p->ahead && mr_node_has_room(ring, p->from + *written);
-         ++*written) {
+    for (; *written < p->num && *written <= k + p->ahead; ++*written) {
         uint64_t piece = p->from + *written;
-        size_t count = elements_of(r, p, *written);
+        size_t count = elements_of(r, p, *written), bytes = count * r->t->size;
+        char *to = NULL;
+        enum mr_err err = MR_SUCCESS;
 
-        mr_node_to_write(r->n, ring, piece, most);
-        mr_node_put(r->n, mr_at(r->in, (size_t)*written * p->each, r->t), count, r->t, 0,
-                    mr_node_slot(ring, r->n->me, piece), count * r->t->size);
-        mr_node_publish(mr_node_first(ring, r->n->me, piece), piece, r->count * r->t->size);
-        mr_node_wake(r->n);
+        if (*written == k)
+            err = mr_node_begin_long(n, piece, bytes, &to);
+        else
+            to = mr_node_try_long(n, piece, bytes);
+        if (!to)
+            return err;
+        mr_node_put(n, mr_at(r->in, (size_t)*written * p->each, r->t), count, r->t, 0, to, bytes);
+        mr_node_publish(mr_node_first(&n->bulk, n->me, piece), piece, r->count * r->t->size);
+        mr_node_wake(n);
     }
-    return err;
+    return MR_SUCCESS;
 }
 
 /* This rank's part of a piece: its second half from all ranks' first halves. */
@@ -206,20 +209,24 @@ static enum mr_err make_part(struct reduction *r, const struct pieces *p, uint64
     uint64_t piece = p->from + k;
     size_t all = elements_of(r, p, k), first = mr_part(all, n->ranks, n->me);
     size_t count = mr_part(all, n->ranks, n->me + 1) - first, at = first * r->t->size;
-    char *mine = mr_node_slot(&n->bulk, n->me, piece) + at;
-    void *acc = p->in_slot ? mine - r->t->true_lb
-                : r->out   ? mr_at_mut(r->out, (size_t)k * p->each + first, r->t)
-                           : r->partial;
-    enum mr_err err = MR_SUCCESS;
+    char *mine, *theirs;
+    void *acc;
+    enum mr_err err = mr_node_await_long(n, n->me, piece, all * r->t->size, &mine);
 
+    if (err)
+        return err;
+    mine += at;
+    acc = p->in_slot ? mine - r->t->true_lb
+          : r->out   ? mr_at_mut(r->out, (size_t)k * p->each + first, r->t)
+                     : r->partial;
     for (int j = 0; j < n->ranks && !err; j++) {
         int i = p->in_slot ? (n->me + j) % n->ranks : n->ranks - 1 - j;
-        const char *theirs = mr_node_slot(&n->bulk, i, piece) + at;
 
         if (i != n->me)
-            err = mr_node_await(n, mr_node_first(&n->bulk, i, piece), piece, i);
+            err = mr_node_await_long(n, i, piece, all * r->t->size, &theirs);
         if (err || !count || (j == 0 && p->in_slot))
             continue;
+        theirs = i == n->me ? mine : theirs + at;
         if (j == 0)
             put_elements(r, acc, theirs, count);
         else
@@ -244,14 +251,16 @@ static enum mr_err collect_parts(struct reduction *r, const struct pieces *p, ui
     for (int j = 0; j < n->ranks && !err && r->out; j++) {
         int i = (n->me + j) % n->ranks;
         size_t first = mr_part(all, n->ranks, i), count = mr_part(all, n->ranks, i + 1) - first;
+        char *at;
 
         if (i != n->me)
             err = mr_node_await(n, mr_node_second(&n->bulk, i, piece), piece, i);
+        err = err ? err : mr_node_await_long(n, i, piece, all * r->t->size, &at);
         if (!err && count)
-            put_elements(r, mr_at_mut(r->out, (size_t)k * p->each + first, r->t),
-                         mr_node_slot(&n->bulk, i, piece) + first * r->t->size, count);
+            put_elements(r, mr_at_mut(r->out, (size_t)k * p->each + first, r->t), at + first * r->t->size, count);
     }
-    mr_node_done(&n->bulk, piece);
+    if (!err) /* or this rank has left */
+        mr_node_done(&n->bulk, piece);
     mr_node_wake(n);
     return err;
 }
@@ -262,7 +271,7 @@ static enum mr_err agree_on_bytes(struct reduction *r)
     struct mr_node *n = r->n;
     uint64_t piece = n->small.next++;
     size_t bytes = r->count * r->t->size;
-    enum mr_err err = mr_node_await_room(n, &n->small, piece);
+    enum mr_err err = mr_node_await_room(n, piece);
 
     if (!err)
         mr_node_publish(mr_node_first(&n->small, n->me, piece), piece, bytes);

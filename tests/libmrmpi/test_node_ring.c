@@ -89,6 +89,33 @@ START_TEST(room_when_all_are_done)
 }
 END_TEST
 
+/* With fewer slots than lines a piece may lie elsewhere, and takes its slot when all are done with the former one. */
+START_TEST(few_slots)
+{
+    enum { FEW = LINES / 2 };
+    struct mr_node_shape s = shape;
+
+    s.slots = FEW;
+    mr_node_ring_init(&ring[0], memory, s, 0);
+    ck_assert(mr_node_has_room(&ring[0], LINES));
+    ck_assert(mr_node_has_slot(&ring[0], FEW));
+    ck_assert(!mr_node_has_slot(&ring[0], FEW + 1));
+    mr_node_done(&ring[1], 1);
+    ck_assert(!mr_node_has_slot(&ring[0], FEW + 1));
+    mr_node_done(&ring[2], 1);
+    ck_assert(mr_node_has_slot(&ring[0], FEW + 1));
+    ck_assert(!mr_node_has_slot(&ring[0], FEW + 2));
+    mr_node_done(&ring[1], MR_NODE_LEFT);
+    ck_assert(!mr_node_has_slot(&ring[0], FEW + 2));
+    mr_node_done(&ring[2], MR_NODE_LEFT);
+    ck_assert(mr_node_has_slot(&ring[0], 1000000));
+    mr_node_set_chunk(mr_node_first(&ring[0], 0, 3), 77);
+    mr_node_set_chunk(mr_node_first(&ring[0], 0, 4), MR_NODE_IN_SLOT);
+    ck_assert_uint_eq(mr_node_chunk(mr_node_first(&ring[1], 0, 3)), 77);
+    ck_assert_uint_eq(mr_node_chunk(mr_node_first(&ring[1], 0, 4)), MR_NODE_IN_SLOT);
+}
+END_TEST
+
 /* A slot's first use is told once. */
 START_TEST(slots_are_new_once)
 {
@@ -227,8 +254,10 @@ int main(void)
 
     tcase_add_checked_fixture(c, setup, teardown);
     tcase_set_timeout(c, 120);
+    tcase_set_timeout(more, 120);
     tcase_add_test(c, slots_do_not_overlap);
     tcase_add_test(c, room_when_all_are_done);
+    tcase_add_test(c, few_slots);
     tcase_add_test(c, a_piece_is_there_under_its_number_only);
     tcase_add_test(c, an_impossible_number_is_noticed);
     tcase_add_test(c, threads_as_ranks);

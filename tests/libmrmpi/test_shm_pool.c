@@ -54,7 +54,7 @@ static void assign_to(int peer, uint32_t chunk, uint32_t n)
     struct mr_hdr hdr = {.len = n * CHUNK};
 
     ck_assert_ptr_nonnull(mr_ring_begin(&writers[peer], 0));
-    mr_pool_assign(&owner, chunk, n, &writers[peer]);
+    mr_pool_assign(&owner, chunk, n, &writers[peer].reader, writers[peer].slot);
     mr_ring_commit_far(&writers[peer], &hdr, chunk, n * CHUNK);
 }
 
@@ -93,7 +93,6 @@ START_TEST(round_and_round)
 {
     for (uint32_t i = 0; i < 3 * CHUNKS; i++) {
         ck_assert_uint_eq(mr_pool_find(&owner, 1), i % CHUNKS);
-        ck_assert_int_eq(owner.went_round, i >= CHUNKS);
         ck_assert_uint_eq(assign(i % 2), i % CHUNKS);
         give_back(i % 2);
     }
@@ -194,6 +193,94 @@ START_TEST(several_in_a_row)
 }
 END_TEST
 
+/* ---- pages, and other readers than of rings ---------------------------------------------------------------------- */
+
+static char *made;
+static size_t made_bytes;
+static unsigned times_made;
+
+static void make_pages(void *at, size_t len)
+{
+    ck_assert_ptr_eq(at, made + made_bytes); /* each once, in order */
+    made_bytes += len;
+    times_made++;
+}
+
+/* Pages are made some at a time, before the first use of a chunk, and never behind the pool. */
+START_TEST(pages_as_far_as_used)
+{
+    enum { MANY = 2 * MR_POOL_GROWS + 3 };
+    struct mr_pool p;
+
+    made = memory;
+    made_bytes = times_made = 0;
+    mr_pool_init(&p, memory, (struct mr_pool_shape){.num_chunks = MANY, .chunk_bytes = CHUNK}, NULL);
+    for (uint32_t i = 0; i < MANY; i++) {
+        ck_assert_int_eq(mr_pool_begin(&p, i, 1, make_pages), i % MR_POOL_GROWS != 0);
+        ck_assert_uint_ge(made_bytes, (size_t)(i + 1) * CHUNK);
+        ck_assert_uint_le(made_bytes, mr_pool_bytes(p.shape));
+    }
+    ck_assert_uint_eq(made_bytes, mr_pool_bytes(p.shape));
+    for (uint32_t i = 0; i < MANY; i++)
+        ck_assert(mr_pool_begin(&p, i, MANY - i, make_pages));
+    ck_assert_uint_eq(times_made, 3);
+
+    made_bytes = 0;
+    mr_pool_init(&p, memory, (struct mr_pool_shape){.num_chunks = MANY, .chunk_bytes = CHUNK}, NULL);
+    ck_assert(!mr_pool_begin(&p, MR_POOL_GROWS - 1, 2, make_pages)); /* the second has none */
+    ck_assert_uint_eq(made_bytes, 2 * MR_POOL_GROWS * CHUNK);
+}
+END_TEST
+
+static uint64_t have_read;
+
+static void poll_read(struct mr_reader *of)
+{
+    of->freed = have_read + 1;
+}
+
+/* Chunks are in use until the piece has been read, or their readers are no more; others do not take them meanwhile. */
+START_TEST(readers_of_pieces)
+{
+    struct mr_reader pieces = {.poll = poll_read}, others = {.poll = poll_read};
+    uint32_t next = 0;
+
+    have_read = 0;
+    mr_pool_use(&owner, 0, 2, &pieces, 1);
+    mr_pool_use(&owner, 2, 1, &pieces, 2);
+    mr_pool_use(&owner, 3, 1, &others, 3);
+    ck_assert_uint_eq(assign(0), 4);
+    ck_assert_uint_eq(assign(0), MR_POOL_NONE);
+    have_read = 1;
+    ck_assert_uint_eq(mr_pool_find_below(&owner, 2, CHUNKS, &next), 0);
+    ck_assert_uint_eq(mr_pool_find_below(&owner, 3, CHUNKS, &next), MR_POOL_NONE);
+    mr_pool_reclaim(&owner, &pieces);
+    next = 0;
+    ck_assert_uint_eq(mr_pool_find_below(&owner, 3, CHUNKS, &next), 0);
+    next = 0;
+    ck_assert_uint_eq(mr_pool_find_below(&owner, 4, CHUNKS, &next), MR_POOL_NONE); /* the others have not */
+}
+END_TEST
+
+/* Below a bound chunks go round there; a search in vain begins elsewhere the next time. */
+START_TEST(below_a_bound)
+{
+    struct mr_reader pieces = {.poll = poll_read};
+    uint32_t next = 0;
+
+    have_read = 0;
+    for (uint64_t piece = 1; piece <= 10; piece++) {
+        ck_assert_uint_eq(mr_pool_find_below(&owner, 1, 3, &next), (piece - 1) % 3);
+        mr_pool_use(&owner, (uint32_t)(piece - 1) % 3, 1, &pieces, piece);
+        next = (uint32_t)(piece - 1) % 3 + 1;
+        if (piece >= 3)
+            ck_assert_uint_eq(mr_pool_find_below(&owner, 1, 3, &(uint32_t){0}), MR_POOL_NONE);
+        have_read = piece >= 3 ? piece - 2 : 0;
+    }
+    ck_assert_uint_eq(mr_pool_find(&owner, 2), 3); /* those behind were never in use */
+}
+END_TEST
+
 /* ---- through a ring ---------------------------------------------------------------------------------------------- */
 
 static struct mr_ring_writer w;
@@ -227,7 +314,7 @@ static bool put(uint32_t number)
         mr_copy_stream(mr_pool_at(&owner, chunk), bytes, len);
     else
         memcpy(mr_pool_at(&owner, chunk), bytes, len);
-    mr_pool_assign(&owner, chunk, n, &w);
+    mr_pool_assign(&owner, chunk, n, &w.reader, w.slot);
     mr_ring_commit_far(&w, &hdr, chunk, len);
     return true;
 }
@@ -496,6 +583,9 @@ int main(void)
     tcase_add_test(c, in_the_order_of_the_ring);
     tcase_add_test(c, told_in_portions);
     tcase_add_test(c, several_in_a_row);
+    tcase_add_test(c, pages_as_far_as_used);
+    tcase_add_test(c, readers_of_pieces);
+    tcase_add_test(c, below_a_bound);
     tcase_add_loop_test(c, packets_between_two_threads, 0, 2);
     tcase_add_loop_test(c, copies_in_just_what_it_shall, 0, 2 + (int)mr_vectors());
     tcase_add_loop_test(c, copies_away_just_what_it_shall, 0, 2);

@@ -6,6 +6,7 @@
  */
 #include <dirent.h>
 #include <math.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/resource.h>
@@ -358,7 +359,7 @@ static long area_kib(void)
 static void many_used(void)
 {
     enum { COMMS = 24, ELEMENTS = 1024, LONG = 40000 };
-    static const int full = 4 << 10, compact = 600; /* KiB for each member */
+    static const int full = 2200, compact = 350; /* KiB for each member: long pieces lie in the pools */
     static long in[LONG], sum[LONG];
     MPI_Comm c[COMMS];
     long before = area_kib();
@@ -379,6 +380,116 @@ static void many_used(void)
         CHECK(area_kib() - before <= (long)p * (8 * full + (COMMS - 8) * compact));
     for (int k = 0; k < COMMS; k++)
         MPI_Comm_free(&c[k]);
+}
+
+static void fill(unsigned char *b, int n, int from, int round)
+{
+    for (int i = 0; i < n; i++)
+        b[i] = byte_of(from, 0, i, round);
+}
+
+static void check(const unsigned char *b, int n, int from, int round)
+{
+    for (int i = 0; i < n; i++)
+        EQ(b[i], byte_of(from, 0, i, round));
+}
+
+/*
+ * A root gives its communicator back, and sends much else, before the others have read its broadcast: they find the
+ * bytes of the broadcast nevertheless.
+ */
+static void freed_early(void)
+{
+    enum { LONG = 1 << 20, ROUNDS = 8 };
+    unsigned char *b = room(LONG);
+    for (int k = 0; k < ROUNDS; k++) {
+        MPI_Comm c;
+        MPI_Comm_dup(comm, &c);
+        for (int i = 0; i < 6; i++)
+            MPI_Barrier(c);
+        if (r != k % p)
+            for (double t = MPI_Wtime(); MPI_Wtime() - t < 5e-3;)
+                ;
+        if (r == k % p)
+            fill(b, LONG, r, k);
+        MPI_Bcast(b, LONG, MPI_BYTE, k % p, c);
+        MPI_Comm_free(&c);
+        if (r != k % p)
+            check(b, LONG, k % p, k);
+        for (int again = 0; again < 3; again++) {
+            if (r == k % p)
+                fill(b, LONG, r, again + 100);
+            MPI_Bcast(b, LONG, MPI_BYTE, k % p, comm);
+            check(b, LONG, k % p, again + 100);
+        }
+    }
+    free(b);
+}
+
+/*
+ * The last rank makes no call until others have finished collectives of many bytes, while messages to the last rank
+ * fill the pool of rank 0.
+ */
+static void pool_is_full(void)
+{
+    enum { LONG = 1 << 20, EACH = 16000, MESSAGES = 160 };
+    MPI_Comm some;
+    MPI_Win win;
+    MPI_Aint bytes;
+    MPI_Request q[MESSAGES];
+    unsigned char *b = room(LONG);
+    int unit, *flag, last = p - 1;
+    if (p < 3 || !areas) {
+        free(b);
+        return;
+    }
+    MPI_Comm_split(comm, r == last, 0, &some);
+    MPI_Win_allocate_shared(r ? 0 : (MPI_Aint)sizeof(int), 1, MPI_INFO_NULL, comm, &flag, &win);
+    MPI_Win_shared_query(win, 0, &bytes, &unit, &flag);
+    MPI_Win_lock_all(0, win);
+    __atomic_store_n(flag, 0, __ATOMIC_SEQ_CST);
+    for (int i = 0; i < 6 && r != last; i++)
+        MPI_Barrier(some);
+    MPI_Barrier(comm);
+    if (r == last)
+        while (!__atomic_load_n(flag, __ATOMIC_SEQ_CST))
+            sched_yield();
+    if (r == 0) {
+        fill(b, LONG, 0, 1);
+        for (int i = 0; i < MESSAGES; i++)
+            MPI_Isend(b + i, EACH, MPI_BYTE, last, i, comm, &q[i]);
+    }
+    for (int i = 0; i < 3 && r != last; i++) {
+        MPI_Bcast(b, LONG, MPI_BYTE, 0, some);
+        check(b, LONG, 0, 1);
+    }
+    if (r != last)
+        MPI_Barrier(some);
+    if (r == 0)
+        __atomic_store_n(flag, 1, __ATOMIC_SEQ_CST);
+    fill(b, LONG, 0, 1);
+    for (int i = 0; i < MESSAGES && r == last; i++) {
+        unsigned char *got = room(EACH);
+        MPI_Recv(got, EACH, MPI_BYTE, 0, i, comm, MPI_STATUS_IGNORE);
+        EQ(memcmp(got, b + i, EACH), 0);
+        free(got);
+    }
+    if (r == 0)
+        MPI_Waitall(MESSAGES, q, MPI_STATUSES_IGNORE);
+    MPI_Win_unlock_all(win);
+    MPI_Win_free(&win);
+    MPI_Comm_free(&some);
+    free(b);
+}
+
+/* An area that others may still read is given back with a later one. */
+static void give_back(void)
+{
+    MPI_Comm c;
+    MPI_Comm_dup(comm, &c);
+    for (int i = 0; i < 6; i++)
+        MPI_Barrier(c);
+    MPI_Comm_free(&c);
 }
 
 /* A rank without a free file descriptor cannot have the memory: then no rank has, and messages are used. */
@@ -536,6 +647,9 @@ int main(int argc, char **argv)
     late();
     many();
     many_used();
+    freed_early();
+    pool_is_full();
+    give_back();
     without();
     disagree();
     CHECK(!areas || counted() > 500);

@@ -2,7 +2,8 @@
 /*
  * The node area of a communicator whose ranks share a node: memory through which its blocking collectives go without
  * messages. Two rings (ring.h): pieces of few KiB, each an operation, and long pieces, of which an operation may have
- * many.
+ * many. Long pieces lie in chunks of their writer's pool (channel/shm_pool.h), which serves its messages and all areas:
+ * the pages are made once. While no chunk is free, because messages are not received, they lie in slots of the area.
  *
  * All members make the area together, led by coll/: rank 0 makes the memory and announces its place, the others open
  * it, and all have the area or none. Waiting here runs the progress engine. Functions that return enum mr_err give an
@@ -12,6 +13,8 @@
 #define MRMPI_NODE_AREA_H
 
 #include "libmrmpi/base/copier.h"
+#include "libmrmpi/base/reader.h"
+#include "libmrmpi/channel/channel.h"
 #include "libmrmpi/core/core.h"
 #include "libmrmpi/coll/node/ring.h"
 
@@ -28,8 +31,12 @@ struct mr_node {
     bool crowded;     /* more ranks than cores on this node, as all members agree: waiters soon sleep */
     bool full;        /* of full size, of which a process has few */
     const int *world; /* [ranks]: the group's */
-    unsigned calls;   /* operations so far */
-    uint64_t started; /* the operation under way: its first piece in the small ring */
+    struct mr_group *group;
+    struct mr_shm_chunks chunks; /* of this rank's pool, for its long pieces */
+    struct mr_reader reader;     /* of those: all ranks */
+    uint64_t in_chunks;          /* the last piece there */
+    unsigned calls;              /* operations so far */
+    uint64_t started;            /* the operation under way: its first piece in the small ring */
     uint64_t *broken; /* shared: 0, or the first operation (as `started`) for which the area is out of order; a bit says
                          that a process is missing (wait.c) */
     const struct mr_comm *whole; /* the communicator of the operations; may have members elsewhere */
@@ -38,6 +45,7 @@ struct mr_node {
     bool cached;                 /* the slot under way is written without streaming, whatever the times say */
     void *base;
     size_t bytes;
+    struct mr_node *next; /* of those closed before others have read all of their chunks */
 };
 
 /* By rank 0; the second when all have opened the memory. */
@@ -52,8 +60,18 @@ void mr_node_close(struct mr_node *n); /* NULL is fine */
 
 /* Waits until the rank's piece is there, or its second half. */
 enum mr_err mr_node_await(struct mr_node *n, const struct mr_node_line *line, uint64_t piece, int rank);
-/* Until this rank may write the piece. */
-enum mr_err mr_node_await_room(struct mr_node *n, struct mr_node_ring *r, uint64_t piece);
+/* Until this rank may write the piece of the small ring. */
+enum mr_err mr_node_await_room(struct mr_node *n, uint64_t piece);
+/*
+ * Where this rank writes so many bytes of a long piece, to be published next; NULL: there is no room yet. The second
+ * waits for room.
+ */
+char *mr_node_try_long(struct mr_node *n, uint64_t piece, size_t bytes);
+enum mr_err mr_node_begin_long(struct mr_node *n, uint64_t piece, size_t bytes, char **to);
+/* Where so many bytes of a rank's long piece are. NULL: the rank has written an impossible place. */
+char *mr_node_long(const struct mr_node *n, int rank, uint64_t piece, size_t bytes);
+/* The same, once the piece is there; for an impossible place the area is out of order. */
+enum mr_err mr_node_await_long(struct mr_node *n, int rank, uint64_t piece, size_t bytes, char **at);
 /* Wakes ranks that may sleep until something is published or done. */
 void mr_node_wake(const struct mr_node *n);
 /*

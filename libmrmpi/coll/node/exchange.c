@@ -117,7 +117,7 @@ static enum mr_err write_small(struct mr_node *n, const struct mr_node_exchange 
 {
     struct mr_node_line *line = mr_node_first(&n->small, n->me, piece);
     size_t all = with_data ? x->gives * (size_t)blocks_of(n, x) : 0;
-    enum mr_err err = mr_node_await_room(n, &n->small, piece);
+    enum mr_err err = mr_node_await_room(n, piece);
 
     if (err)
         return err;
@@ -213,7 +213,7 @@ static enum mr_err write_varied(struct mr_node *n, const struct mr_varied *x, ui
         all = len > most ? most + 1 : all + len;
     }
     *later = all > most;
-    err = mr_node_await_room(n, &n->small, piece);
+    err = mr_node_await_room(n, piece);
     if (err)
         return err;
     if (!*later) {
@@ -328,12 +328,16 @@ static size_t length_of(const struct cut *c, uint64_t k)
     return c->bytes - at < c->each ? c->bytes - at : c->each;
 }
 
-static void write_piece(struct mr_node *n, const struct mr_node_exchange *x, const struct cut *c, uint64_t k)
+static size_t bytes_of_piece(const struct mr_node *n, const struct mr_node_exchange *x, const struct cut *c, uint64_t k)
+{
+    return length_of(c, k) * (size_t)blocks_of(n, x);
+}
+
+static void write_piece(struct mr_node *n, const struct mr_node_exchange *x, const struct cut *c, uint64_t k, char *to)
 {
     uint64_t piece = c->from + k;
 
-    mr_node_to_write(n, &n->bulk, piece, c->each);
-    fill_blocks(n, x, (size_t)k * c->each, length_of(c, k), mr_node_slot(&n->bulk, n->me, piece));
+    fill_blocks(n, x, (size_t)k * c->each, length_of(c, k), to);
     mr_node_publish(mr_node_first(&n->bulk, n->me, piece), piece, x->gives);
     mr_node_wake(n);
 }
@@ -346,26 +350,32 @@ static enum mr_err write_ahead(struct mr_node *n, const struct mr_node_exchange 
                                uint64_t *written)
 {
     uint64_t ahead = n->crowded || !x->num ? c->num : k + 2;
+    char *to = NULL;
     enum mr_err err = MR_SUCCESS;
 
     if (*written == k)
-        err = mr_node_await_room(n, &n->bulk, c->from + k);
-    while (!err && *written < c->num && *written < ahead && mr_node_has_room(&n->bulk, c->from + *written))
-        write_piece(n, x, c, (*written)++);
+        err = mr_node_begin_long(n, c->from + k, bytes_of_piece(n, x, c, k), &to);
+    else if (*written < ahead)
+        to = mr_node_try_long(n, c->from + *written, bytes_of_piece(n, x, c, *written));
+    while (!err && to) {
+        write_piece(n, x, c, (*written)++, to);
+        to = *written < c->num && *written < ahead
+                 ? mr_node_try_long(n, c->from + *written, bytes_of_piece(n, x, c, *written))
+                 : NULL;
+    }
     return err;
 }
 
 static enum mr_err take_piece(struct mr_node *n, const struct mr_node_exchange *x, const struct cut *c, uint64_t k,
                               int src)
 {
-    uint64_t piece = c->from + k;
     size_t len = length_of(c, k);
-    enum mr_err err = mr_node_await(n, mr_node_first(&n->bulk, src, piece), piece, src);
+    char *at;
+    enum mr_err err = mr_node_await_long(n, src, c->from + k, bytes_of_piece(n, x, c, k), &at);
 
     if (err)
         return err;
-    x->take(x->arg, src, (size_t)k * c->each, len,
-            mr_node_slot(&n->bulk, src, piece) + (size_t)block_of(n, x, src, n->me) * len);
+    x->take(x->arg, src, (size_t)k * c->each, len, at + (size_t)block_of(n, x, src, n->me) * len);
     return MR_SUCCESS;
 }
 
@@ -406,7 +416,8 @@ static enum mr_err exchange_bulk(struct mr_node *n, const struct mr_node_exchang
             err = write_ahead(n, x, &c, k, &written);
         for (int j = 1; j <= x->num && !err; j++)
             err = take_piece(n, x, &c, k, source(n, x, j));
-        mr_node_done(&n->bulk, c.from + k);
+        if (!err) /* or this rank has left */
+            mr_node_done(&n->bulk, c.from + k);
         mr_node_wake(n);
     }
     return err;

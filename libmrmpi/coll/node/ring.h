@@ -11,6 +11,9 @@
  * times as fast. Few bytes, up to brief_bytes, then have places beside the slots, one for each line, so that they stay
  * in the caches.
  *
+ * There may be fewer slots than lines, if pieces lie in other memory: their lines name the chunk there (area.h). A
+ * piece then takes its slot only if all ranks are done with the former piece there.
+ *
  * A piece may have a second half: a result that a rank made from the first halves of all. The half has a line of its
  * own and lies in the slot too, in a part that others no longer read.
  *
@@ -23,11 +26,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "libmrmpi/base/idioms.h"
 
 #define MR_NODE_INLINE    48 /* bytes that a line carries */
 #define MR_NODE_SLOTS_MAX 256
+#define MR_NODE_LEFT      INT64_MAX /* a rank is done with any piece */
 
 struct mr_node_line {
     _Alignas(64) uint64_t number; /* of the piece that is there; 0: none yet */
@@ -37,7 +42,7 @@ struct mr_node_line {
 
 struct mr_node_shape {
     int ranks;
-    int lines, slots;   /* powers of two, no fewer slots than lines, and no more than MR_NODE_SLOTS_MAX */
+    int lines, slots;   /* powers of two, no more slots than MR_NODE_SLOTS_MAX */
     size_t slot_bytes;  /* multiples of 64 */
     size_t brief_bytes; /* 0: there are no such places */
 };
@@ -49,7 +54,7 @@ struct mr_node_ring {
     struct mr_node_line *done, *first, *second; /* [ranks], [ranks * lines] each */
     char *brief, *data;                         /* [ranks * lines * brief_bytes], [ranks * slots * slot_bytes] */
     uint64_t next;                              /* number of the next piece, 1 at first */
-    uint64_t room;                              /* pieces up to this one are known to have room */
+    int64_t done_by_all;                        /* the others are done with pieces up to this one, as last seen */
     uint64_t used[MR_NODE_SLOTS_MAX / 64];      /* bits: own slots that this rank has written, whose pages exist */
 };
 
@@ -71,7 +76,7 @@ static inline void mr_node_ring_init(struct mr_node_ring *r, void *memory, struc
 {
     struct mr_node_line *lines = (struct mr_node_line *)memory;
 
-    *r = (struct mr_node_ring){.shape = s, .me = me, .next = 1, .room = (uint64_t)s.lines};
+    *r = (struct mr_node_ring){.shape = s, .me = me, .next = 1};
     r->done = lines;
     r->first = lines + s.ranks;
     r->second = r->first + (size_t)s.ranks * (size_t)s.lines;
@@ -116,20 +121,41 @@ static inline char *mr_node_data(const struct mr_node_ring *r, int rank, uint64_
 
 /* ---- a writer ---------------------------------------------------------------------------------------------------- */
 
-/* May this rank write the piece? */
-static inline bool mr_node_has_room(struct mr_node_ring *r, uint64_t piece)
+/* The others are done with this piece; none is before the first. */
+static inline bool mr_node_all_done(struct mr_node_ring *r, int64_t piece)
 {
-    uint64_t least = UINT64_MAX;
+    int64_t least = MR_NODE_LEFT;
 
-    if (likely(piece <= r->room))
+    if (likely(piece <= r->done_by_all))
         return true;
     for (int i = 0; i < r->shape.ranks; i++) {
-        uint64_t done = i == r->me ? piece : __atomic_load_n(&r->done[i].number, __ATOMIC_ACQUIRE);
+        int64_t done = i == r->me ? MR_NODE_LEFT : (int64_t)__atomic_load_n(&r->done[i].number, __ATOMIC_ACQUIRE);
 
         least = done < least ? done : least;
     }
-    r->room = least + (uint64_t)r->shape.lines;
-    return piece <= r->room;
+    r->done_by_all = least;
+    return piece <= least;
+}
+
+/* May this rank write the piece? Into its slot? */
+static inline bool mr_node_has_room(struct mr_node_ring *r, uint64_t piece)
+{
+    return mr_node_all_done(r, (int64_t)piece - r->shape.lines);
+}
+static inline bool mr_node_has_slot(struct mr_node_ring *r, uint64_t piece)
+{
+    return mr_node_all_done(r, (int64_t)piece - r->shape.slots);
+}
+
+/* In other memory: where. MR_NODE_IN_SLOT: in its slot. Before the piece is published. */
+#define MR_NODE_IN_SLOT UINT32_MAX
+static inline void mr_node_set_chunk(struct mr_node_line *line, uint32_t chunk)
+{
+    memcpy(line->data, &chunk, sizeof(chunk));
+}
+static inline uint32_t mr_node_chunk(const struct mr_node_line *line)
+{
+    return *(volatile const uint32_t *)line->data;
 }
 
 /* The slot of this rank's piece is written. False: it is for the first time. */

@@ -37,8 +37,9 @@ static bool is_broken(const struct mr_node *n)
     return unlikely(since != 0) && since <= n->started;
 }
 
-static enum mr_err broken(const struct mr_node *n)
+static enum mr_err broken(struct mr_node *n)
 {
+    mr_node_done(&n->bulk, MR_NODE_LEFT);
     if (broken_since(n) & REVOKED || (n->whole && mr_comm_fault(n->whole) == MR_ERR_REVOKED))
         return mr_fail(MR_ERR_REVOKED, "the communicator has been revoked");
     if (broken_since(n) & MISSING)
@@ -58,9 +59,11 @@ static void break_since(struct mr_node *n, uint64_t since)
     mr_node_wake(n);
 }
 
+/* This rank reads no long piece any more, and nobody waits until it has. */
 void mr_node_break(struct mr_node *n)
 {
     break_since(n, n->started);
+    mr_node_done(&n->bulk, MR_NODE_LEFT);
 }
 
 void mr_node_wake(const struct mr_node *n)
@@ -109,20 +112,23 @@ static bool piece_is_there(void *arg)
     return is_broken(p->n);
 }
 
-static __attribute__((noinline)) enum mr_err await_long(struct mr_node *n, const struct mr_node_line *line,
-                                                        uint64_t piece, int rank)
+static enum mr_err is_damaged(struct mr_node *n, int rank)
+{
+    mr_log(MR_LOG_ERROR,
+           "rank %d has written an impossible number into the shared memory of a communicator (its memory may be "
+           "damaged); that communicator has no collective operations any more",
+           n->world[rank]);
+    break_since(n, 1);
+    return broken(n);
+}
+
+static __attribute__((noinline)) enum mr_err await_piece(struct mr_node *n, const struct mr_node_line *line,
+                                                         uint64_t piece, int rank)
 {
     mr_progress_until(piece_is_there, &(struct piece){n, line, piece, rank});
     if (mr_node_is_there(line, piece))
         return MR_SUCCESS;
-    if (!is_broken(n)) {
-        mr_log(MR_LOG_ERROR,
-               "rank %d has written an impossible number into the shared memory of a communicator (its memory may be "
-               "damaged); that communicator has no collective operations any more",
-               n->world[rank]);
-        break_since(n, 1);
-    }
-    return broken(n);
+    return is_broken(n) ? broken(n) : is_damaged(n, rank);
 }
 
 /* A core for each: the data is on its way. Else another rank on our core may need its turn. */
@@ -141,15 +147,26 @@ enum mr_err mr_node_await(struct mr_node *n, const struct mr_node_line *line, ui
             return MR_SUCCESS;
         yield_core(n);
     }
-    return await_long(n, line, piece, rank);
+    return await_piece(n, line, piece, rank);
+}
+
+enum mr_err mr_node_await_long(struct mr_node *n, int rank, uint64_t piece, size_t bytes, char **at)
+{
+    enum mr_err err = mr_node_await(n, mr_node_first(&n->bulk, rank, piece), piece, rank);
+
+    if (unlikely(err))
+        return err;
+    *at = mr_node_long(n, rank, piece, bytes);
+    return likely(*at != NULL) ? MR_SUCCESS : is_damaged(n, rank);
 }
 
 /* ---- room -------------------------------------------------------------------------------------------------------- */
 
 struct room {
     struct mr_node *n;
-    struct mr_node_ring *ring;
     uint64_t piece;
+    size_t bytes; /* of a long piece; 0: of the small ring */
+    char *to;
 };
 
 static bool member_has_parted(const struct mr_node *n)
@@ -160,11 +177,19 @@ static bool member_has_parted(const struct mr_node *n)
     return false;
 }
 
+static bool room_found(struct room *r)
+{
+    if (!r->bytes)
+        return mr_node_has_room(&r->n->small, r->piece);
+    r->to = mr_node_try_long(r->n, r->piece, r->bytes);
+    return r->to;
+}
+
 static bool room_is_there(void *arg)
 {
-    const struct room *r = arg;
+    struct room *r = arg;
 
-    if (mr_node_has_room(r->ring, r->piece) || is_broken(r->n))
+    if (is_broken(r->n) || room_found(r))
         return true;
     if (node_fault(r->n))
         break_since(r->n, r->n->started | node_fault(r->n));
@@ -173,10 +198,24 @@ static bool room_is_there(void *arg)
     return is_broken(r->n);
 }
 
-enum mr_err mr_node_await_room(struct mr_node *n, struct mr_node_ring *r, uint64_t piece)
+static enum mr_err await_room(struct room *r)
 {
-    if (likely(mr_node_has_room(r, piece)))
+    if (likely(room_found(r)))
         return MR_SUCCESS;
-    mr_progress_until(room_is_there, &(struct room){n, r, piece});
-    return is_broken(n) ? broken(n) : MR_SUCCESS;
+    mr_progress_until(room_is_there, r);
+    return is_broken(r->n) ? broken(r->n) : MR_SUCCESS;
+}
+
+enum mr_err mr_node_await_room(struct mr_node *n, uint64_t piece)
+{
+    return await_room(&(struct room){.n = n, .piece = piece});
+}
+
+enum mr_err mr_node_begin_long(struct mr_node *n, uint64_t piece, size_t bytes, char **to)
+{
+    struct room r = {.n = n, .piece = piece, .bytes = bytes};
+    enum mr_err err = await_room(&r);
+
+    *to = r.to;
+    return err;
 }
