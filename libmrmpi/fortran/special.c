@@ -206,7 +206,18 @@ static void __attribute__((constructor)) name_statuses(void)
 struct datarep {
     fort_fn *read, *write, *extent;
     MPI_Aint extra;
+    struct datarep *next;
 };
+static struct datarep *datareps; /* all of them, for leak checkers */
+
+static void keep_datarep(struct datarep *d)
+{
+    struct datarep *old = __atomic_load_n(&datareps, __ATOMIC_RELAXED);
+    do
+        d->next = old;
+    while (!__atomic_compare_exchange_n(&datareps, &old, d, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED));
+}
+
 /* MPI_CONVERSION_FN_NULL of mpif.h, of mpi_f08, and the forms for large counts; defined in data.c */
 extern fort_fn mpi_conversion_fn_null_, mpi_conversion_fn_null_c_;
 extern fort_fn f08_no_conversion __asm__("__mpi_f08_callbacks_MOD_mpi_conversion_fn_null");
@@ -260,12 +271,14 @@ static int datarep_extent(MPI_Datatype type, MPI_Aint *extent, void *extra)
             free(d);                                                                                                   \
             return no_memory();                                                                                        \
         }                                                                                                              \
-        *d = (struct datarep){read, write, extent, *extra};                                                            \
+        *d = (struct datarep){read, write, extent, *extra, NULL};                                                      \
         int code = CALL(function)(rep, is_no_conversion(read) ? NULL : read_fn,                                        \
                                   is_no_conversion(write) ? NULL : write_fn, datarep_extent, d);                       \
         free(rep);                                                                                                     \
         if (code)                                                                                                      \
             free(d);                                                                                                   \
+        else                                                                                                           \
+            keep_datarep(d);                                                                                           \
         return code;                                                                                                   \
     }
 int fort_Register_datarep REGISTER(Register_datarep, datarep_read, datarep_write)

@@ -70,10 +70,12 @@ fi
 is "no line of mpif.h is too long for fixed form" "$(awk 'length > 72' "$made/mpif.h")" ""
 
 # ---- programs
-if [ -n "$(sanitizers)" ] || ! command -v gfortran >/dev/null; then
+san=$(sanitizers)
+if [ "$san" = thread ] || ! command -v gfortran >/dev/null; then
   done_testing
   exit
 fi
+export LSAN_OPTIONS=${LSAN_OPTIONS:-suppressions=$here/../../mrrun/lsan.supp:print_suppressions=0}
 quiet() { # ranks program
   timeout -k 5 100 mrrun -n "$1" "$tmp/$2" >"$tmp/out" 2>&1 </dev/null
   local rc=$?
@@ -83,7 +85,7 @@ quiet() { # ranks program
 cd "$tmp" || exit 2 # where gfortran leaves the module that a program defines
 try() { # program ranks...
   local p=$1 n
-  ok "$p compiles" "$wrapper" -Wall -Wno-unused-dummy-argument -Wno-conversion -g -o "$tmp/$p" "$here/$p".f*
+  ok "$p compiles" "$wrapper" ${san:+"-fsanitize=$san"} -Wall -Wno-unused-dummy-argument -Wno-conversion -g -o "$tmp/$p" "$here/$p".f*
   shift
   for n; do ok "$p, $n ranks" quiet "$n" "$p"; done
 }
@@ -92,6 +94,10 @@ try fortran 1 3 4
 try fortran08 1 3 4
 try sections 1 2 3
 try newer 1 2
+if [ -n "$san" ]; then
+  done_testing
+  exit
+fi
 is "the programs have no library of MPICH's" \
   "$(ldd mpif fortran fortran08 sections newer | grep -oE '(libmpi|libmpich)[a-z0-9]*\.so\.[0-9]+ => [^ ]+' | grep -v "=> $(readlink -f "$BUILD/lib")/")" ""
 fabric() { # program
