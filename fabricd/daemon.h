@@ -14,6 +14,7 @@
 #include "fabricd/fabric/paths.h"
 #include "fabricd/fabric/planes.h"
 #include "fabricd/fabric/rail_health.h"
+#include "fabricd/names.h"
 #include "fabricd/readers.h"
 #include "fabricd/fabric/sa.h"
 
@@ -46,6 +47,7 @@ struct daemon {
     const struct daemon_listener *listener; /* or NULL */
     void *listener_arg;
     struct readers readers;
+    struct names names;
     unsigned sharers[POLICY_CLASSES_MAX]; /* of the ahead budget of a class: processes here, as powers of two */
     struct sa *sa;
     struct paths *paths; /* asks sa */

@@ -9,7 +9,7 @@ MANPAGES += man/fabricd.8 man/fabricctl.1 man/mrmpi-policy.5 man/org.mrmpi.Fabri
 
 fabricd_SRCS := $(FABRICD_PURE) fabricd/main.c fabricd/dbus/dbus.c fabricd/dbus/manager_interface.c fabricd/dbus/job_interface.c \
                 fabricd/dbus/order.c fabricd/dbus/waiting.c fabricd/dbus/reply.c fabricd/dbus/policy_calls.c fabricd/dbus/join_calls.c fabricd/dbus/sender.c fabricd/requests.c fabricd/start.c fabricd/daemon.c fabricd/forget.c fabricd/join.c fabricd/subscribers.c \
-                fabricd/readers.c fabricd/server.c fabricd/state.c fabricd/policy/pace.c fabricd/apply/manager.c fabricd/apply/work.c fabricd/apply/follow.c fabricd/apply/apply.c fabricd/apply/mend.c fabricd/apply/settle.c fabricd/fabric/sms.c fabricd/fabric/partitions.c fabricd/fabric/planes.c fabricd/fabric/verdicts.c \
+                fabricd/readers.c fabricd/names.c fabricd/server.c fabricd/state.c fabricd/policy/pace.c fabricd/apply/manager.c fabricd/apply/work.c fabricd/apply/follow.c fabricd/apply/apply.c fabricd/apply/mend.c fabricd/apply/settle.c fabricd/fabric/sms.c fabricd/fabric/partitions.c fabricd/fabric/planes.c fabricd/fabric/verdicts.c \
                 fabricd/policy/health.c fabricd/fabric/rail_health.c fabricd/fabric/watch.c fabricd/fabric/counters.c \
                 fabricd/base/conf.c fabricd/apply/store.c fabricd/apply/generations.c fabricd/apply/keep.c fabricd/apply/history.c fabricd/status.c fabricd/metrics.c fabricd/fabric/rails.c fabricd/fabric/pci.c fabricd/fabric/verify.c \
                 fabricd/fabric/cables.c fabricd/fabric/snapshot.c fabricd/fabric/ports.c fabricd/fabric/rate.c fabricd/fabric/smp.c \

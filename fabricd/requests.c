@@ -313,6 +313,14 @@ static void answer_text(struct daemon *d, struct client *c, const struct fd_head
     server_send_done(c, h->seq, 0);
 }
 
+static void answer_name(struct daemon *d, struct client *c, const struct fd_name *m)
+{
+    struct fd_name answer = *m;
+    answer.h = message_header(FD_NAMED, sizeof(answer), m->h.seq);
+    names_answer(&d->names, c->id, c->cred.uid, &answer);
+    server_send(c, &answer, sizeof(answer));
+}
+
 /* The user on whom the answer depends. FD_UID_ANY: on none. */
 static uint32_t user_of_request(const struct daemon *d, const struct client *c, const struct fd_header *h)
 {
@@ -372,6 +380,9 @@ static void on_message(void *arg, struct client *c, const void *msg, size_t len)
         return;
     case FD_READS:
         readers_on_reads(d, c, msg);
+        return;
+    case FD_NAME:
+        answer_name(d, c, msg);
         return;
     case FD_SEEN:
         daemon_rail_hint(d, msg, c->cred.uid);
@@ -441,6 +452,7 @@ static void on_left(void *arg, const struct client *c)
         jobs_seen(&d->jobs, job->id, orders_now_us());
     if (c->subscriber.subscribed)
         readers_divide_soon(arg);
+    names_left(&d->names, c->id);
 }
 
 const struct server_events requests_events = {.message = on_message, .left = on_left};

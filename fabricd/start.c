@@ -308,6 +308,7 @@ void daemon_stop(struct daemon *d)
 {
     sd_notify(0, "STOPPING=1");
     readers_stop(d);
+    names_free(&d->names);
     if (d->server)
         server_stop(d->server);
     sa_stop(d->sa); /* then nothing calls paths any more */

@@ -83,6 +83,14 @@ static int check_ends(const struct fd_ends *m)
                : -EINVAL;
 }
 
+static int check_name(const struct fd_name *m)
+{
+    bool good = m->what >= FD_NAME_PUBLISH && m->what <= FD_NAME_WITHDRAW &&
+                message_good_text(m->name, sizeof(m->name), false) &&
+                message_good_text(m->value, sizeof(m->value), m->what != FD_NAME_PUBLISH);
+    return good ? 0 : -EINVAL;
+}
+
 static int check_seen(const struct fd_seen *m)
 {
     return check_port(m->device, m->port);
@@ -128,6 +136,8 @@ int message_check(const void *msg, size_t len)
         return len == sizeof(struct fd_ends) ? check_ends(msg) : -EPROTO;
     case FD_READS:
         return len == sizeof(struct fd_reads) ? 0 : -EPROTO;
+    case FD_NAME:
+        return len == sizeof(struct fd_name) ? check_name(msg) : -EPROTO;
     case FD_SEEN:
         return len == sizeof(struct fd_seen) ? check_seen(msg) : -EPROTO;
     case FD_RAIL_DRAIN:

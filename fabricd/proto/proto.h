@@ -22,6 +22,9 @@
  *                    With FD_HELLO_HEALTH each FD_STATE has a struct fd_health. To such a daemon the client may report
  *                    a failing rail by FD_SEEN, without an answer.
  *
+ *                    FD_NAME  ->  FD_NAMED (same seq): names of services, also without FD_HELLO. A name ends with the
+ *                    connection over which it came.
+ *
  *     fabricctl:     a request  ->  any number of FD_TEXT, FD_FOUND after a look at the fabric, then one FD_DONE with
  *                    the result. With FD_CHANGE_COUNT any number of FD_COUNT may come before FD_DONE, a few in a
  *                    second; a client that has not read the former messages gets none.
@@ -41,22 +44,23 @@
 #define FD_MAGIC   0x64626166u /* "fabd" */
 #define FD_VERSION 1u
 
-#define FD_MSG_MAX    81920u /* longest message; only FD_APPLY comes near it */
-#define FD_JOB_MAX    64u    /* job id, with the terminating zero */
-#define FD_NAME_MAX   32u    /* class name */
-#define FD_DEV_MAX    64u    /* device name, as from ibv_get_device_name() */
-#define FD_RAILS_MAX  32u
-#define FD_LANES_MAX  8u
-#define FD_LEVELS_MAX 4u /* of one job: small, large, and those between */
-#define FD_MEDIUM_MAX (FD_LEVELS_MAX - 2u)
-#define FD_POLICY_MAX 65536u    /* longest policy text */
-#define FD_LOCK_MAX   4096u     /* longest text of a policy.lock */
-#define FD_SPREAD_MAX 96u       /* how messages are spread over rails */
-#define FD_CGROUP_MAX 256u      /* directory of a control group */
-#define FD_RATIO_MAX  12u       /* "1000:1000", with the terminating zero */
-#define FD_LEASE_MAX  31536000u /* seconds: a year */
-#define FD_RUN_MAX    0x7fffffffu
-#define FD_PATHS_MAX  8u /* LID paths with a number; a port may have more LIDs */
+#define FD_MSG_MAX     81920u /* longest message; only FD_APPLY comes near it */
+#define FD_JOB_MAX     64u    /* job id, with the terminating zero */
+#define FD_NAME_MAX    32u    /* class name */
+#define FD_DEV_MAX     64u    /* device name, as from ibv_get_device_name() */
+#define FD_RAILS_MAX   32u
+#define FD_LANES_MAX   8u
+#define FD_LEVELS_MAX  4u /* of one job: small, large, and those between */
+#define FD_MEDIUM_MAX  (FD_LEVELS_MAX - 2u)
+#define FD_POLICY_MAX  65536u    /* longest policy text */
+#define FD_LOCK_MAX    4096u     /* longest text of a policy.lock */
+#define FD_SPREAD_MAX  96u       /* how messages are spread over rails */
+#define FD_CGROUP_MAX  256u      /* directory of a control group */
+#define FD_RATIO_MAX   12u       /* "1000:1000", with the terminating zero */
+#define FD_LEASE_MAX   31536000u /* seconds: a year */
+#define FD_RUN_MAX     0x7fffffffu
+#define FD_SERVICE_MAX 256u /* name of a service, and its value, with the terminating zero */
+#define FD_PATHS_MAX   8u   /* LID paths with a number; a port may have more LIDs */
 
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the structs below are little-endian");
 
@@ -70,6 +74,8 @@ enum fd_type {
     FD_SEEN = 7,     /* struct fd_seen; from the library, not answered */
     FD_PATHS = 8,    /* struct fd_paths; from the library */
     FD_DISJOINT = 9, /* struct fd_disjoint; from the daemon */
+    FD_NAME = 10,    /* struct fd_name; from the library */
+    FD_NAMED = 11,   /* struct fd_name; from the daemon */
 
     FD_STATUS = 16,     /* header only: the daemon's state, as text */
     FD_VERIFY = 17,     /* header only: read the tables of every port now */
@@ -168,6 +174,21 @@ struct fd_disjoint {
     uint16_t lid;
     int32_t status;             /* 0; -EBUSY: ask again later; other negative errno: unknown */
     uint8_t path[FD_PATHS_MAX]; /* the first is 0, then ascending */
+};
+
+/* Names of services: each user has own ones, which all processes of the user on this host see. */
+enum fd_name_what {
+    FD_NAME_PUBLISH = 1, /* -EEXIST; -ENOSPC: too many */
+    FD_NAME_FIND,        /* -ENOENT */
+    FD_NAME_WITHDRAW,    /* -ENOENT; a name of the same job only */
+};
+struct fd_name {
+    struct fd_header h;
+    uint32_t what;  /* enum fd_name_what */
+    int32_t status; /* of the answer: 0 or a negative errno */
+    uint64_t job;   /* the same in all processes of the job, and no others */
+    char name[FD_SERVICE_MAX];
+    char value[FD_SERVICE_MAX]; /* to be published, or found */
 };
 
 /* Two hosts, each as "HOST" or "HOST DEVICE", the description of its node in the subnet. */

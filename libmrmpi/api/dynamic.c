@@ -10,7 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "libmrmpi/base/base.h"
 #include "libmrmpi/coll/coll.h"
+#include "libmrmpi/conn/conn.h"
 #include "libmrmpi/launch/launch.h"
 
 /* ---- ports ---- */
@@ -85,7 +87,54 @@ MPI_FN(int, Comm_join, (int fd, MPI_Comm *intercomm))
     API_LEAVE(mr_comm_self);
 }
 
-/* ---- names of services ---- */
+/*
+ * ---- names of services ----
+ *
+ * The launcher keeps names for the processes under it, fabricd for all processes of the user on the host. Info key
+ * scope: "job" or "user", one of them only. Without the key a name is published at the launcher, if it keeps names, and
+ * at fabricd, if it is there and has no such name of another job yet; a look-up asks the launcher first.
+ */
+
+enum scope { SCOPE_ANY, SCOPE_JOB, SCOPE_USER };
+
+static enum mr_err read_scope(MPI_Info info, enum scope *out)
+{
+    struct mr_info *hints = NULL;
+    const char *value = NULL;
+    enum mr_err err = info == MPI_INFO_NULL ? MR_SUCCESS : api_info(info, &hints);
+    if (!err && hints)
+        value = mr_info_find(hints, "scope");
+    *out = value && !strcmp(value, "job") ? SCOPE_JOB : value && !strcmp(value, "user") ? SCOPE_USER : SCOPE_ANY;
+    if (!err && value && *out == SCOPE_ANY)
+        err = mr_fail(MR_ERR_INFO_VALUE, "scope is \"%.60s\": it must be job or user", value);
+    return err;
+}
+
+static int publish_name(const char *name, const char *port, enum scope scope)
+{
+    int err = scope == SCOPE_USER ? -EOPNOTSUPP : mr_launch_publish_name(name, port);
+    if (scope == SCOPE_JOB || (err && err != -EOPNOTSUPP))
+        return err;
+    int user = mr_fabric_publish_name(name, port);
+    return err ? user : 0;
+}
+
+static int withdraw_name(const char *name, enum scope scope)
+{
+    int job = scope == SCOPE_USER ? -ENOENT : mr_launch_unpublish_name(name);
+    if (scope == SCOPE_JOB || (job && job != -ENOENT && job != -EOPNOTSUPP))
+        return job;
+    int user = mr_fabric_withdraw_name(name);
+    return scope == SCOPE_ANY && (!job || (job == -ENOENT && user == -ENOTCONN)) ? job : user;
+}
+
+static int find_name(const char *name, char *port, enum scope scope)
+{
+    int job = scope == SCOPE_USER ? -ENOENT : mr_launch_look_up_name(name, port, MPI_MAX_PORT_NAME);
+    if (scope == SCOPE_JOB || (job != -ENOENT && job != -EOPNOTSUPP))
+        return job;
+    return mr_fabric_find_name(name, port, MPI_MAX_PORT_NAME);
+}
 
 static enum mr_err name_error(int error, enum mr_err usual, const char *name)
 {
@@ -94,6 +143,13 @@ static enum mr_err name_error(int error, enum mr_err usual, const char *name)
         return MR_SUCCESS;
     case -EOPNOTSUPP:
         return mr_fail(MR_ERR_UNSUPPORTED_OPERATION, "this launcher keeps no names; mrrun does");
+    case -ENOTCONN:
+        return mr_fail(usual, "\"%s\": the launcher keeps no such name, and no fabricd answers at %s", name,
+                       mr_config.fabricd_socket);
+    case -ENOSPC:
+        return mr_fail(usual, "\"%s\": fabricd keeps as many names of this user as it may", name);
+    case -EINVAL:
+        return mr_fail(usual, "\"%s\" has characters that fabricd does not take", name);
     case -ENOMEM:
         return mr_fail(MR_ERR_NO_MEM, "no memory for a name");
     case -ENOENT:
@@ -109,30 +165,36 @@ static enum mr_err name_error(int error, enum mr_err usual, const char *name)
 
 MPI_FN(int, Publish_name, (const char *service_name, MPI_Info info, const char *port_name))
 {
+    enum scope scope;
     API_ENTER();
     NOT_NULL(service_name);
     CHECK(api_hints(info));
     NOT_NULL(port_name);
-    err = name_error(mr_launch_publish_name(service_name, port_name), MR_ERR_SERVICE, service_name);
+    CHECK(read_scope(info, &scope));
+    err = name_error(publish_name(service_name, port_name, scope), MR_ERR_SERVICE, service_name);
     API_LEAVE(NULL);
 }
 
 MPI_FN(int, Unpublish_name, (const char *service_name, MPI_Info info, const char *port_name))
 {
+    enum scope scope;
     API_ENTER();
     NOT_NULL(service_name);
     CHECK(api_hints(info));
     NOT_NULL(port_name);
-    err = name_error(mr_launch_unpublish_name(service_name), MR_ERR_SERVICE, service_name);
+    CHECK(read_scope(info, &scope));
+    err = name_error(withdraw_name(service_name, scope), MR_ERR_SERVICE, service_name);
     API_LEAVE(NULL);
 }
 
 MPI_FN(int, Lookup_name, (const char *service_name, MPI_Info info, char *port_name))
 {
+    enum scope scope;
     API_ENTER();
     NOT_NULL(service_name);
     CHECK(api_hints(info));
     NOT_NULL(port_name);
-    err = name_error(mr_launch_look_up_name(service_name, port_name, MPI_MAX_PORT_NAME), MR_ERR_NAME, service_name);
+    CHECK(read_scope(info, &scope));
+    err = name_error(find_name(service_name, port_name, scope), MR_ERR_NAME, service_name);
     API_LEAVE(NULL);
 }

@@ -18,6 +18,7 @@
 #include "libmrmpi/channel/channel.h"
 #include "libmrmpi/conn/cm/conn.h"
 #include "libmrmpi/conn/fabric/client.h"
+#include "libmrmpi/conn/fabric/names.h"
 #include "libmrmpi/conn/reliable/ack.h"
 #include "libmrmpi/conn/reliable/loss.h"
 #include "libmrmpi/conn/route/address.h"

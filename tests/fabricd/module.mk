@@ -25,7 +25,7 @@ $(call unit_test,test_partitions,fabricd/fabric/partitions.c fabricd/policy/poli
     fabricd/base/keys.c fabricd/base/ydoc.c fabricd/base/text.c libmrmpi/conn/route/policy.c,yaml-0.1)
 FABRICD_JOBS := fabricd/proto/ratio.c fabricd/jobs/jobs.c fabricd/jobs/seats.c fabricd/jobs/journal.c fabricd/jobs/compact.c fabricd/jobs/cgroups.c fabricd/jobs/claims.c fabricd/jobs/users.c fabricd/jobs/helper.c fabricd/policy/policy.c \
                 fabricd/policy/pattern.c fabricd/policy/hosts.c fabricd/base/keys.c fabricd/base/ydoc.c fabricd/base/text.c libmrmpi/conn/route/policy.c
-$(call unit_test,test_proto,fabricd/proto/message.c fabricd/jobs/jobs_text.c fabricd/jobs/orders.c fabricd/base/log.c \
+$(call unit_test,test_proto,fabricd/proto/message.c fabricd/names.c fabricd/jobs/jobs_text.c fabricd/jobs/orders.c fabricd/base/log.c \
     fabricd/base/quota.c fabricd/ctl/json.c $(FABRICD_JOBS),yaml-0.1 libsystemd)
 $(call unit_test,test_json,fabricd/ctl/json.c fabricd/base/ydoc.c fabricd/base/text.c,yaml-0.1)
 $(call unit_test,test_jobs,$(FABRICD_JOBS),yaml-0.1 libsystemd)

@@ -3,6 +3,7 @@
 #include "fabricd/jobs/claims.h"
 #include "fabricd/jobs/jobs_text.h"
 #include "fabricd/ctl/json.h"
+#include "fabricd/names.h"
 #include "fabricd/proto/message.h"
 #include "tests/check.h"
 
@@ -139,6 +140,75 @@ START_TEST(joins)
     ck_assert_int_eq(message_check(&j, most - 1), -EINVAL);
     j.m.job.h = message_header(FD_JOIN, sizeof(j.m) - 8, 1);
     ck_assert_int_eq(message_check(&j, sizeof(j.m) - 8), -EPROTO);
+}
+END_TEST
+
+START_TEST(service_names)
+{
+    struct fd_name m = {
+        .h = message_header(FD_NAME, sizeof(m), 1), .what = FD_NAME_PUBLISH, .name = "ocean", .value = "mrmpi-port-1"};
+    ck_assert_int_eq(message_check(&m, sizeof(m)), 0);
+    m.value[0] = 0; /* nothing to publish */
+    ck_assert_int_eq(message_check(&m, sizeof(m)), -EINVAL);
+    m.what = FD_NAME_FIND;
+    ck_assert_int_eq(message_check(&m, sizeof(m)), 0);
+    m.what = FD_NAME_WITHDRAW + 1;
+    ck_assert_int_eq(message_check(&m, sizeof(m)), -EINVAL);
+    m.what = FD_NAME_WITHDRAW;
+    memset(m.name, 'x', sizeof(m.name));
+    ck_assert_int_eq(message_check(&m, sizeof(m)), -EINVAL);
+    strcpy(m.name, "two\nlines");
+    ck_assert_int_eq(message_check(&m, sizeof(m)), -EINVAL);
+    m.h.length = sizeof(m) - 8;
+    ck_assert_int_eq(message_check(&m, sizeof(m) - 8), -EPROTO);
+}
+END_TEST
+
+/* A user's names: of any job, bounded, until their client leaves or their job withdraws them. */
+START_TEST(kept_names)
+{
+    struct names all = {0};
+    struct fd_name m = {.what = FD_NAME_PUBLISH, .job = 7, .name = "ocean", .value = "port"};
+    names_answer(&all, 1, 1000, &m);
+    ck_assert_int_eq(m.status, 0);
+    m.job = 8;
+    names_answer(&all, 2, 1000, &m);
+    ck_assert_int_eq(m.status, -EEXIST);
+    m = (struct fd_name){.what = FD_NAME_FIND, .job = 8, .name = "ocean"};
+    names_answer(&all, 2, 1000, &m);
+    ck_assert_int_eq(m.status, 0);
+    ck_assert_str_eq(m.value, "port");
+    names_answer(&all, 3, 1001, &m); /* another user */
+    ck_assert_int_eq(m.status, -ENOENT);
+    m.what = FD_NAME_WITHDRAW;
+    names_answer(&all, 2, 1000, &m); /* of another job */
+    ck_assert_int_eq(m.status, -ENOENT);
+    m.job = 7;
+    names_answer(&all, 2, 1000, &m);
+    ck_assert_int_eq(m.status, 0);
+    names_answer(&all, 2, 1000, &m);
+    ck_assert_int_eq(m.status, -ENOENT);
+    m.what = FD_NAME_PUBLISH;
+    for (int i = 0; i < NAMES_PER_UID; i++) {
+        snprintf(m.name, sizeof(m.name), "name %d", i);
+        names_answer(&all, (uint64_t)(i % 2), 1000, &m);
+        ck_assert_int_eq(m.status, 0);
+    }
+    strcpy(m.name, "one more");
+    names_answer(&all, 3, 1000, &m);
+    ck_assert_int_eq(m.status, -ENOSPC);
+    names_answer(&all, 3, 1001, &m);
+    ck_assert_int_eq(m.status, 0);
+    names_left(&all, 1);
+    names_answer(&all, 3, 1000, &m);
+    ck_assert_int_eq(m.status, 0);
+    m = (struct fd_name){.what = FD_NAME_FIND, .name = "name 0"};
+    names_answer(&all, 3, 1000, &m);
+    ck_assert_int_eq(m.status, 0);
+    strcpy(m.name, "name 1");
+    names_answer(&all, 3, 1000, &m);
+    ck_assert_int_eq(m.status, -ENOENT);
+    names_free(&all);
 }
 END_TEST
 
@@ -614,6 +684,8 @@ int main(void)
     tcase_add_test(t, levels);
     tcase_add_test(t, where);
     tcase_add_test(t, paths);
+    tcase_add_test(t, service_names);
+    tcase_add_test(t, kept_names);
     tcase_add_test(t, joins);
     tcase_add_test(t, reads);
     tcase_add_test(t, other_types);

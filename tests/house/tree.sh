@@ -97,7 +97,7 @@ calls_down_library() {
   calls_down libmrmpi "base launch" <<'ROOMS'
 api api/init io rma coll p2p core channel net conn include verbs
 fortran include
-api/init io rma coll p2p core channel net
+api/init io rma coll p2p core channel net conn
 io rma coll core
 rma rma/winlock rma/winmem coll p2p core channel net
 rma/winlock p2p channel net
@@ -183,6 +183,7 @@ channel/channel.h channel/reorder.h        embedded in struct mr_vc
 channel/channel.h channel/shm_claim.h      inline, on the path of messages that both ranks move; pure
 conn/conn.h conn/cm/conn.h                 embedded in struct mr_peer; net/rely.c tells handshakes of traffic; pure
 conn/conn.h conn/fabric/client.h           net/ asks for levels, budgets and paces, inline on the path of each packet
+conn/conn.h conn/fabric/names.h            api/ publishes and looks up names of services
 conn/conn.h conn/reliable/ack.h            embedded in struct mr_net_peer; inline, on the path of each packet; pure
 conn/conn.h conn/reliable/loss.h           the part of send windows for lossy links, which net/rely.c drives; pure
 conn/conn.h conn/route/address.h           net/ names a peer's host and ports; pure

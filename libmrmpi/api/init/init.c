@@ -6,6 +6,7 @@
 #include "libmrmpi/base/copy.h"
 #include "libmrmpi/base/lock.h"
 #include "libmrmpi/coll/coll.h"
+#include "libmrmpi/conn/conn.h"
 #include "libmrmpi/core/core.h"
 #include "libmrmpi/p2p/p2p.h"
 #include "libmrmpi/api/init/helper.h"
@@ -118,6 +119,7 @@ void mr_finalize(void)
     leave_together();
     mr_view_close();
     mr_vc_finalize();
+    mr_fabric_names_close();
     mr_coll_finalize();
     mr_comm_finalize();
     mr_making_finalize();

@@ -275,7 +275,7 @@ static int say_hello(void)
 
 /* ---- connecting ------------------------------------------------------------------------------------------------ */
 
-static int expand(const char *path, struct sockaddr_un *addr)
+int mr_fabric_address(const char *path, struct sockaddr_un *addr)
 {
     char host[256] = "";
     size_t n = 0;
@@ -342,7 +342,7 @@ int mr_fabric_open(const char *socket, const char *job, unsigned timeout_ms, str
     if (!socket || !*socket)
         return -ENOENT;
     snprintf(client.job, sizeof client.job, "%s", job ? job : "");
-    err = expand(socket, &client.addr);
+    err = mr_fabric_address(socket, &client.addr);
     if (err)
         return err;
     client.wanted = true;

@@ -13,6 +13,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/un.h>
 
 #define MR_LANES_MAX 8
 
@@ -40,6 +41,9 @@ struct mr_fabric_qos {
 
 /* The state without a daemon. */
 void mr_fabric_defaults(struct mr_fabric_qos *qos);
+
+/* Of the daemon's socket. 0, or a negative errno: no daemon by configuration. */
+int mr_fabric_address(const char *path, struct sockaddr_un *addr);
 
 /*
  * Asks the daemon at socket ("%h" stands for the host's name) about job. 0: *qos is filled. Negative errno, and the
