@@ -48,6 +48,7 @@ struct mr_vc {
     void *data; /* the channel's own: its connection; NULL until there is one */
     size_t packet_max;
     struct mr_reorder in; /* packets that came early */
+    void *stream;         /* of a guest: stream.c's own, whichever channel carries its packets */
 };
 static inline int mr_vc_world_rank(const struct mr_vc *vc)
 {
@@ -110,6 +111,23 @@ struct mr_channel_ops {
     int (*get)(struct mr_vc *vc, void *buf, size_t len, const struct mr_remote *src, uint64_t offset);
     /* a packet of the channel's own kinds (MR_VC_KIND_CHANNEL), in order */
     void (*control)(int world_rank, const struct mr_hdr *hdr, const void *payload, size_t len);
+    const struct mr_guest_rails *rails; /* the channel to other hosts: it can carry for guests, too; else NULL */
+};
+
+/*
+ * What the channel to other hosts does for guests there. The processes meet, and part, over the channel stream, which
+ * calls these functions. Packets of both channels are put into one order, as those of several rails are.
+ */
+#define MR_OFFER_MAX 8192
+struct mr_guest_rails {
+    int (*begin)(const struct mr_launch *launch); /* opens the channel: the job's ranks share a node */
+    /* For a guest of that number: where this process is. Returns its length. run: not 0, tells acquaintances apart. */
+    size_t (*offer)(int number, uint32_t run, void *out);
+    /* The guest's offer; run: of ours. begins: this end connects. Later mr_stream_railed or mr_stream_unrailed. */
+    int (*meet)(struct mr_vc *vc, uint32_t run, const void *offer, size_t len, bool begins);
+    void (*carry)(struct mr_vc *vc);           /* the vc's packets go this way, from now on (mr_vc_change) */
+    bool (*idle)(struct mr_vc *vc);            /* nothing of ours is under way there */
+    void (*part)(struct mr_vc *vc, int error); /* closes the way, whatever is under way: mr_stream_unrailed follows */
 };
 
 extern const struct mr_channel_ops mr_channel_self; /* self.c */
@@ -190,6 +208,16 @@ extern MR_OWN bool mr_vc_unrung;
 int mr_stream_open(struct mr_card *card);
 /* Ends the connection to a guest, behind all packets. */
 void mr_stream_leave(struct mr_vc *vc);
+/* Guests on other hosts can be offered rails: the channel to other hosts is open. */
+void mr_stream_offer_rails(void);
+/* Opens the channel to other hosts, if it is not. 0 or a negative errno. */
+int mr_vc_open_far(void);
+const struct mr_guest_rails *mr_vc_far(void); /* NULL: that channel is not open, or carries nothing for guests */
+/* Another channel carries the packets that follow. */
+void mr_vc_change(struct mr_vc *vc, const struct mr_channel_ops *ops);
+/* The channel to other hosts has connected the guest; or there is no way any more. True: the guest is lost. */
+void mr_stream_railed(struct mr_vc *vc);
+bool mr_stream_unrailed(struct mr_vc *vc, int error);
 
 /* ---- sizes ------------------------------------------------------------------------------------------------------- */
 

@@ -16,6 +16,12 @@
  * the hello, and is dropped after a time, or before if there are too many, the oldest first. A process that was too
  * slow with its hello connects again.
  *
+ * Guests on other hosts offer each other rails, if they have such: struct mr_guest_rails says how. When the channel to
+ * other hosts has connected the process, that channel carries the packets, as soon as not too many of those before are
+ * still under way here: the receiver counts them (ASK, COUNT). Failures and ends of processes show here all the same.
+ * Before a process leaves, its packets go this way again, and when those on rails are confirmed it says OFF. Once both
+ * ends have said so the other way is closed.
+ *
  * BYE leaves at the end of this process, or when no communicator connects the processes any more; the virtual channel
  * keeps its sequence numbers, and a later packet opens a connection again.
  */
@@ -37,7 +43,7 @@
 #include "libmrmpi/channel/cma.h"
 #include "libmrmpi/launch/launch.h"
 
-#define STREAM_MAGIC    0x6d726d7073747232u /* changes with the frames */
+#define STREAM_MAGIC    0x6d726d7073747233u /* changes with the frames */
 #define STREAM_EAGER    (16u << 10)
 #define STREAM_PACKET   (64u << 10)
 #define STREAM_BUFFER   (STREAM_PACKET + (32u << 10)) /* more than a frame: several short ones are read at once */
@@ -46,19 +52,27 @@
 #define STREAM_READS    4 /* of one connection in one poll */
 #define STREAM_EVERY    8 /* polls, while other channels are busy */
 #define STREAM_END_MS   10000
-#define STREAM_GUARD    128  /* strangers at a time */
-#define STREAM_HELLO_MS 5000 /* of each */
-#define STREAM_TRIES    16   /* connections of a process that ended before its hello */
+#define STREAM_GUARD    128                        /* strangers at a time */
+#define STREAM_HELLO_MS 5000                       /* of each */
+#define STREAM_TRIES    16                         /* connections of a process that ended before its hello */
+#define STREAM_AHEAD    (MR_REORDER_AHEAD_MAX / 2) /* packets under way here when others begin to go over rails */
 
 struct stream_hello {
     uint64_t magic, secret[2];
     struct mr_card card;
-    uint64_t node, proof; /* the name of the sender's host, hashed; address of the sender's own secret */
-    int32_t pid;          /* of the sender */
-    uint32_t rest;        /* 0 */
+    uint64_t proof; /* address of the sender's own secret */
+    int32_t pid;    /* of the sender */
+    uint32_t rest;  /* 0 */
 };
 
-enum { FRAME_PACKET = 1, FRAME_BYE };
+enum {
+    FRAME_PACKET = 1,
+    FRAME_BYE,   /* hdr.flags: 1 at the end of the process */
+    FRAME_RAILS, /* an offer */
+    FRAME_ASK,
+    FRAME_COUNT, /* hdr.seq: packets delivered */
+    FRAME_OFF,
+};
 
 struct stream_frame {
     uint32_t what, len; /* len: of the payload */
@@ -66,6 +80,20 @@ struct stream_frame {
 };
 
 enum stream_end { END_LISTENER, END_OUT, END_IN }; /* first member of what an event points to */
+
+/* The way over rails to a guest on another host. */
+enum stream_rails {
+    RAILS_NONE,
+    RAILS_OFFERED, /* by this process */
+    RAILS_MET,     /* the channel to other hosts has the offer of the guest, and connects */
+    RAILS_OPEN,    /* has connected */
+    RAILS_USED,    /* carries our packets */
+    RAILS_CLOSING, /* none of the next ones; OFF is said once the last is confirmed */
+    RAILS_OFF,     /* said */
+    RAILS_ENDING,  /* the guest has ended: all that has come from it is taken */
+    RAILS_PARTING, /* the channel closes the way */
+    RAILS_LOST,    /* and so is the guest then */
+};
 
 enum stream_reads { READS_UNKNOWN /* no hello yet */, READS_REFUSED, READS_ALLOWED };
 
@@ -89,6 +117,12 @@ struct stream_peer {
     unsigned byes, byes_before; /* how often; before the connection to it was begun */
     enum stream_reads reads;    /* of the memory of the process, by this one */
     int32_t pid;                /* if allowed: the process */
+    enum stream_rails rails;
+    uint32_t run;           /* of the last offer of ours */
+    bool off_heard, leaves; /* the guest has said OFF; BYE follows ours */
+    int error;              /* RAILS_LOST */
+    uint8_t *offer;         /* the guest's, before there are rails here; NULL: none */
+    uint32_t offer_len;
     struct stream_peer *next;
 };
 
@@ -96,7 +130,7 @@ struct stream_in {
     enum stream_end end;
     int fd;
     struct stream_peer *peer; /* NULL: a stranger */
-    bool bye;
+    bool bye, ends;           /* ends: the process */
     struct stream_in *next;
     size_t have;    /* bytes of data, or of the hello */
     uint8_t *data;  /* [STREAM_BUFFER]; NULL: a stranger */
@@ -109,12 +143,12 @@ static struct {
     int epoll, listener;
     enum stream_end listens;
     struct mr_card card;
-    uint64_t node; /* this host's name, hashed */
     struct stream_peer *peers;
     struct stream_in *ins;
     struct stream_in *strangers, **strangers_end; /* the oldest first */
     unsigned num_strangers, num_waiting, rounds;
     bool failing; /* some peer has failed in a send: the next poll says so */
+    bool closing; /* some peer's rails have to be looked at */
 } stream = {.epoll = -1, .listener = -1};
 
 /* ---- our end ----------------------------------------------------------------------------------------------------- */
@@ -129,19 +163,6 @@ static void list_addresses(struct mr_card *card)
         if (i->ifa_addr && i->ifa_addr->sa_family == AF_INET && i->ifa_flags & IFF_UP && !(i->ifa_flags & IFF_LOOPBACK))
             card->address[card->num_address++] = ((struct sockaddr_in *)i->ifa_addr)->sin_addr.s_addr;
     freeifaddrs(all);
-}
-
-/* Simulated hosts differ in their names only. */
-static uint64_t hash_hostname(void)
-{
-    char name[256] = "";
-    uint64_t h = 0xcbf29ce484222325u;
-
-    if (gethostname(name, sizeof name - 1))
-        return 0;
-    for (const char *c = name; *c; c++)
-        h = (h ^ (uint8_t)*c) * 0x100000001b3u;
-    return h;
 }
 
 static int watch_socket(int op, int fd, uint32_t events, void *what)
@@ -199,7 +220,6 @@ int mr_stream_open(struct mr_card *card)
             close_listener();
             return err;
         }
-        stream.node = hash_hostname();
         stream.strangers_end = &stream.strangers;
         stream.open = true;
     }
@@ -351,34 +371,93 @@ static bool connect_again(struct stream_peer *p)
     return p->tries++ < STREAM_TRIES && try_connecting(p);
 }
 
+/* Something waits. */
+static void want_room(struct stream_peer *p)
+{
+    if (p->connecting || p->wants_room)
+        return;
+    p->wants_room = true;
+    watch_socket(EPOLL_CTL_MOD, p->fd, EPOLLRDHUP | EPOLLOUT, p);
+}
+
+static int guest_of(const struct stream_peer *p)
+{
+    return mr_vc_world_rank(p->vc);
+}
+
+/* False: there is no connection, or no memory. */
+static bool say_frame(struct stream_peer *p, uint32_t what, uint32_t seq, const void *data, size_t len)
+{
+    struct stream_frame frame = {.what = what, .len = (uint32_t)len, .hdr.seq = seq};
+    struct iovec part[2] = {{&frame, sizeof frame}, {(void *)data, len}};
+
+    if (p->fd < 0 || p->leaving || p->failed || put_off(p, part, 2, 0, false))
+        return false;
+    want_room(p);
+    return true;
+}
+
+/* Of two processes the first by job and rank offers, and the other answers by an offer of its own. */
+static bool offers_first(const struct stream_peer *p)
+{
+    return mr_guest_compare(mr_launch_info()->rank, guest_of(p)) < 0;
+}
+
+static bool say_offer(struct stream_peer *p, const struct mr_guest_rails *far)
+{
+    uint8_t *room = malloc(MR_OFFER_MAX);
+    bool said = room && say_frame(p, FRAME_RAILS, 0, room, far->offer(guest_of(p), p->run, room));
+
+    free(room);
+    return said;
+}
+
+static bool make_run(struct stream_peer *p)
+{
+    p->run = 0;
+    return !mr_guest_random(&p->run, sizeof p->run) && p->run;
+}
+
+/* The guest may have left before it has read the last offer: it is repeated with each connection. */
+static void offer_rails(struct stream_peer *p)
+{
+    const struct mr_guest_rails *far = mr_vc_far();
+
+    if (!far || p->rails > RAILS_OFFERED || mr_cards_share_host(&stream.card, mr_guest_card(guest_of(p))) ||
+        !offers_first(p) || (p->rails == RAILS_NONE && !make_run(p)))
+        return;
+    if (say_offer(p, far))
+        p->rails = RAILS_OFFERED;
+}
+
 /* The hello is the first in the queue. */
 static bool begin_out(struct stream_peer *p)
 {
     const struct mr_card *card = mr_guest_card(mr_vc_world_rank(p->vc));
-    struct stream_hello hello = {.magic = STREAM_MAGIC,
-                                 .card = stream.card,
-                                 .node = stream.node,
-                                 .proof = (uintptr_t)stream.card.secret,
-                                 .pid = getpid()};
+    struct stream_hello hello = {
+        .magic = STREAM_MAGIC, .card = stream.card, .proof = (uintptr_t)stream.card.secret, .pid = getpid()};
 
     memcpy(hello.secret, card->secret, sizeof hello.secret);
     p->next_address = p->tries = 0;
     p->leaving = false;
     p->byes_before = p->byes;
-    return !put_off(p, &(struct iovec){&hello, sizeof hello}, 1, 0, false) && try_connecting(p);
+    if (put_off(p, &(struct iovec){&hello, sizeof hello}, 1, 0, false) || !try_connecting(p))
+        return false;
+    offer_rails(p);
+    return true;
 }
 
 static int stream_send(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len)
 {
-    struct stream_peer *p = vc->data;
+    struct stream_peer *p = vc->stream;
     struct stream_frame frame = {.what = FRAME_PACKET, .len = (uint32_t)len, .hdr = *hdr};
     struct iovec part[2] = {{&frame, sizeof frame}, {(void *)payload, len}};
     struct msghdr msg = {.msg_iov = part, .msg_iovlen = len ? 2 : 1};
     ssize_t n = 0;
 
     if (p->failed)
-        return 0;       /* lost with the process: the poll says so */
-    p->leaving = false; /* the last frame was not the last */
+        return 0;                   /* lost with the process: the poll says so */
+    p->leaving = p->leaves = false; /* the last frame was not the last */
     if (p->fd < 0 && !begin_out(p)) {
         note_failure(p);
         return 0;
@@ -394,33 +473,183 @@ static int stream_send(struct mr_vc *vc, const struct mr_hdr *hdr, const void *p
     }
     if (put_off(p, part, 2, n > 0 ? (size_t)n : 0, true))
         return -ENOMEM;
-    if (!p->connecting && !p->wants_room) {
-        p->wants_room = true;
-        watch_socket(EPOLL_CTL_MOD, p->fd, EPOLLRDHUP | EPOLLOUT, p);
-    }
+    want_room(p);
     return 0;
 }
 
-static int say_bye(struct stream_peer *p)
+static int say_bye(struct stream_peer *p, bool ends)
 {
-    struct stream_frame bye = {.what = FRAME_BYE};
+    struct stream_frame bye = {.what = FRAME_BYE, .hdr.flags = ends};
 
     p->leaving = true;
     return put_off(p, &(struct iovec){&bye, sizeof bye}, 1, 0, false);
 }
 
-void mr_stream_leave(struct mr_vc *vc)
+static void leave_now(struct stream_peer *p)
 {
-    struct stream_peer *p = vc->data;
-
-    if (p->fd < 0 || p->leaving || p->failed)
-        return;
-    if (say_bye(p))
+    if (say_bye(p, false))
         return; /* no memory: the connection stays open until the end */
     if (p->connecting)
         return;
     if (!write_waiting(p) || !p->first)
         close_out(p);
+}
+
+/* ---- rails ------------------------------------------------------------------------------------------------------- */
+
+static void keep_offer(struct stream_peer *p, const uint8_t *offer, uint32_t len)
+{
+    free(p->offer);
+    p->offer = malloc(len ? len : 1);
+    p->offer_len = p->offer ? len : 0;
+    if (p->offer)
+        memcpy(p->offer, offer, len);
+}
+
+static void begin_closing(struct stream_peer *p)
+{
+    if (p->rails == RAILS_USED)
+        mr_vc_change(p->vc, &mr_channel_stream);
+    if (p->rails == RAILS_OFFERED)
+        p->rails = RAILS_NONE;
+    if (p->rails < RAILS_MET || p->rails > RAILS_USED)
+        return;
+    p->rails = RAILS_CLOSING;
+    stream.closing = true;
+}
+
+static void take_offer(struct stream_peer *p, const uint8_t *offer, uint32_t len)
+{
+    const struct mr_guest_rails *far = mr_vc_far();
+    bool first = offers_first(p);
+    int err;
+
+    if (p->rails != (first ? RAILS_OFFERED : RAILS_NONE) || p->fd < 0 || p->leaving || p->failed)
+        return;
+    if (!far) {
+        keep_offer(p, offer, len);
+        return;
+    }
+    err = first || make_run(p) ? far->meet(p->vc, p->run, offer, len, first) : -EIO;
+    if (err) {
+        mr_log(MR_LOG_INFO, "process %u of another job: its rails are not used: %s", mr_guest_card(guest_of(p))->rank,
+               strerror(-err));
+        return;
+    }
+    p->rails = RAILS_MET;
+    p->off_heard = p->leaves = false;
+    if (!first && !say_offer(p, far))
+        begin_closing(p);
+}
+
+void mr_stream_offer_rails(void)
+{
+    for (struct stream_peer *p = stream.peers; p; p = p->next) {
+        uint8_t *offer = p->offer;
+
+        p->offer = NULL;
+        if (offer)
+            take_offer(p, offer, p->offer_len);
+        else
+            offer_rails(p);
+        free(offer);
+    }
+}
+
+void mr_stream_railed(struct mr_vc *vc)
+{
+    struct stream_peer *p = vc->stream;
+
+    if (p->rails != RAILS_MET)
+        return;
+    p->rails = RAILS_OPEN;
+    say_frame(p, FRAME_ASK, 0, NULL, 0);
+}
+
+/* So many packets have been delivered: the others can wait there for their turn. */
+static void take_count(struct stream_peer *p, uint32_t count)
+{
+    if (p->rails != RAILS_OPEN)
+        return;
+    if (mr_vc_packets(p->vc) - count > STREAM_AHEAD) {
+        say_frame(p, FRAME_ASK, 0, NULL, 0);
+        return;
+    }
+    p->rails = RAILS_USED;
+    mr_vc_far()->carry(p->vc);
+    mr_log(MR_LOG_DEBUG, "process %u of another job: rails carry its packets", mr_guest_card(guest_of(p))->rank);
+}
+
+static void end_rails(struct stream_peer *p)
+{
+    if (p->rails < RAILS_MET || p->rails >= RAILS_ENDING)
+        return;
+    if (p->rails == RAILS_USED)
+        mr_vc_change(p->vc, &mr_channel_stream);
+    p->rails = RAILS_ENDING;
+    stream.closing = true;
+}
+
+/* Packets that are confirmed may still be in queues of the adapter here: they are taken first. */
+static void close_rails(struct stream_peer *p)
+{
+    const struct mr_guest_rails *far = mr_vc_far();
+
+    if (p->rails == RAILS_CLOSING && far->idle(p->vc)) {
+        say_frame(p, FRAME_OFF, 0, NULL, 0);
+        p->rails = RAILS_OFF;
+        if (p->leaves)
+            leave_now(p);
+        p->leaves = false;
+    }
+    if ((p->rails == RAILS_ENDING || (p->rails == RAILS_OFF && p->off_heard)) && mr_channel_idle) {
+        p->rails = RAILS_PARTING;
+        far->part(p->vc, -ECONNRESET);
+    }
+}
+
+static void close_all_rails(void)
+{
+    stream.closing = false;
+    for (struct stream_peer *p = stream.peers; p; p = p->next) {
+        close_rails(p);
+        stream.closing |= p->rails >= RAILS_CLOSING && p->rails <= RAILS_ENDING;
+    }
+}
+
+bool mr_stream_unrailed(struct mr_vc *vc, int error)
+{
+    struct stream_peer *p = vc->stream;
+    enum stream_rails before = p->rails;
+
+    p->rails = RAILS_NONE;
+    if (before == RAILS_LOST)
+        error = p->error;
+    else if (before != RAILS_USED && before != RAILS_CLOSING) {
+        if (before == RAILS_MET || before == RAILS_OPEN)
+            mr_log(MR_LOG_INFO, "process %u of another job is reached by TCP: no rails lead there (%s)",
+                   mr_guest_card(guest_of(p))->rank, strerror(-error));
+        return false;
+    }
+    close_out(p);
+    p->failed = true;
+    mr_vc_failed(guest_of(p), error);
+    return true;
+}
+
+/* ---- the end of a connection ------------------------------------------------------------------------------------- */
+
+void mr_stream_leave(struct mr_vc *vc)
+{
+    struct stream_peer *p = vc->stream;
+
+    if (p->fd < 0 || p->leaving || p->failed)
+        return;
+    begin_closing(p);
+    if (p->rails == RAILS_CLOSING)
+        p->leaves = true;
+    else
+        leave_now(p);
 }
 
 /* ---- failures ---------------------------------------------------------------------------------------------------- */
@@ -429,7 +658,13 @@ static void stream_fail(struct stream_peer *p, int error)
 {
     close_out(p);
     p->failed = true;
-    mr_vc_failed(mr_vc_world_rank(p->vc), error);
+    if (p->rails < RAILS_MET) {
+        mr_vc_failed(guest_of(p), error);
+        return;
+    }
+    p->rails = RAILS_LOST;
+    p->error = error;
+    mr_vc_far()->part(p->vc, error);
 }
 
 /* ---- packets from a process -------------------------------------------------------------------------------------- */
@@ -460,7 +695,7 @@ static void drop_in(struct stream_in *in)
 static void in_ended(struct stream_in *in)
 {
     struct stream_peer *p = in->peer;
-    bool bye = in->bye;
+    bool bye = in->bye, ends = in->ends;
 
     drop_in(in);
     p->num_in--;
@@ -469,6 +704,8 @@ static void in_ended(struct stream_in *in)
         stream_fail(p, -EOWNERDEAD);
     else if (!p->num_in)
         p->ended = true;
+    if (bye && !p->num_in && (ends || p->rails <= RAILS_OPEN)) /* else both say OFF */
+        end_rails(p);
 }
 
 /* The sender of the hello is on this node, and its secret can be read where the hello says. */
@@ -478,7 +715,7 @@ static bool may_read(const struct stream_hello *h)
     uint64_t secret[2];
     int err;
 
-    if (!mr_config.single_copy || !h->card.host || h->card.host != stream.card.host || h->node != stream.node)
+    if (!mr_config.single_copy || !mr_cards_share_host(&h->card, &stream.card))
         return false;
     err = h->pid > 0 ? mr_cma_get(NULL, secret, sizeof secret, &there, 0) : -ESRCH;
     if (!err && secret[0] == h->card.secret[0] && secret[1] == h->card.secret[1])
@@ -502,7 +739,7 @@ static struct stream_peer *peer_of_hello(const struct stream_hello *h)
     vc = mr_vc_get_peer(number);
     if (mr_vc_lost(vc))
         return NULL;
-    p = vc->data;
+    p = vc->stream;
     if (p->reads == READS_UNKNOWN) {
         p->reads = may_read(h) ? READS_ALLOWED : READS_REFUSED;
         p->pid = h->pid;
@@ -513,20 +750,35 @@ static struct stream_peer *peer_of_hello(const struct stream_hello *h)
 /* False: not from a process of ours, or not whole. */
 static bool take_frame(struct stream_in *in, const uint8_t *at, const struct stream_frame *f)
 {
+    struct stream_peer *p = in->peer;
+
     if (f->what == FRAME_BYE) {
         in->bye = true;
+        in->ends = f->hdr.flags;
         return !f->len;
     }
     in->bye = false;
-    if (f->what != FRAME_PACKET)
+    switch (f->what) {
+    case FRAME_PACKET:
+        mr_vc_arrived_from(p->vc, &f->hdr, at + sizeof *f, f->len);
+        return true;
+    case FRAME_RAILS:
+        take_offer(p, at + sizeof *f, f->len);
+        return f->len && f->len <= MR_OFFER_MAX;
+    case FRAME_ASK:
+        say_frame(p, FRAME_COUNT, mr_vc_received(p->vc), NULL, 0);
+        return !f->len;
+    case FRAME_COUNT:
+        take_count(p, f->hdr.seq);
+        return !f->len;
+    case FRAME_OFF:
+        p->off_heard = true;
+        begin_closing(p);
+        stream.closing = true;
+        return !f->len;
+    default:
         return false;
-    struct mr_hdr hdr = f->hdr;
-
-    if (hdr.rank == MR_RANK_OF_SOURCE)
-        hdr.rank = mr_vc_world_rank(in->peer->vc);
-    if (!mr_vc_lost(in->peer->vc))
-        mr_vc_arrived_from(in->peer->vc, &hdr, at + sizeof *f, f->len);
-    return true;
+    }
 }
 
 /* Returns the number of packets, or -1: the frames are damaged. */
@@ -614,6 +866,7 @@ static int hear_stranger(struct stream_in *in)
     stream.ins = in;
     p->num_in++;
     p->ended = false;
+    offer_rails(p);
     return 1 + read_in(in);
 }
 
@@ -777,6 +1030,8 @@ static int stream_poll(void)
         tell_failures();
     if (unlikely(stream.strangers != NULL))
         drop_late_strangers();
+    if (unlikely(stream.closing))
+        close_all_rails();
     num = epoll_wait(stream.epoll, event, STREAM_EVENTS, 0);
     for (int i = 0; i < num; i++)
         end[i] = *(enum stream_end *)event[i].data.ptr;
@@ -803,7 +1058,7 @@ static bool stream_drained(void)
 
 static unsigned stream_waiting(struct mr_vc *vc)
 {
-    return ((struct stream_peer *)vc->data)->num_waiting;
+    return ((struct stream_peer *)vc->stream)->num_waiting;
 }
 
 static bool stream_reaches(int number)
@@ -822,9 +1077,9 @@ static unsigned stream_caps(int number, size_t len)
 {
     const struct mr_card *card = mr_guest_card(number);
     const struct mr_vc *vc = mr_vc_known_peer(number);
-    const struct stream_peer *p = vc ? vc->data : NULL;
+    const struct stream_peer *p = vc ? vc->stream : NULL;
 
-    if (!p || !card || !card->host || card->host != stream.card.host || !mr_config.single_copy)
+    if (!p || !card || !mr_cards_share_host(card, &stream.card) || !mr_config.single_copy)
         return 0;
     return p->reads == READS_REFUSED ? 0 : MR_VC_GET;
 }
@@ -838,7 +1093,7 @@ static int stream_advertise(struct mr_vc *vc, void *buf, size_t len, enum mr_vc_
 /* From the process that has proved to be the peer, whatever process the offer names. */
 static int stream_get(struct mr_vc *vc, void *buf, size_t len, const struct mr_remote *src, uint64_t offset)
 {
-    struct stream_peer *p = vc->data;
+    struct stream_peer *p = vc->stream;
     struct mr_remote there = *src;
     int err;
 
@@ -865,7 +1120,7 @@ static void stream_made(struct mr_vc *vc)
     p->last = &p->first;
     p->next = stream.peers;
     stream.peers = p;
-    vc->data = p;
+    vc->stream = p;
     if (!begin_out(p))
         note_failure(p);
 }
@@ -878,7 +1133,7 @@ static void write_out(void)
     uint64_t end = mr_clock_ns() + STREAM_END_MS * UINT64_C(1000000);
 
     for (struct stream_peer *p = stream.peers; p; p = p->next)
-        if (p->fd >= 0 && !p->failed && !p->leaving && say_bye(p))
+        if (p->fd >= 0 && !p->failed && !p->leaving && say_bye(p, true))
             close_out(p);
     for (bool waits = true; waits && mr_clock_ns() < end;) {
         struct epoll_event event[STREAM_EVENTS];
@@ -923,6 +1178,7 @@ static void stream_finalize(void)
 
         stream.peers = p->next;
         close_out(p);
+        free(p->offer);
         free(p);
     }
     close_listener();

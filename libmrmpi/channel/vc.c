@@ -28,6 +28,7 @@ static struct {
     struct mr_vc *nowhere;                      /* mr_vc_nowhere */
     struct mr_vc *none;                         /* used if there is no memory for one: every send on it fails */
     const struct mr_channel_ops *far, *open[4]; /* open: cheapest first */
+    int far_error;                              /* of opening far for guests */
     unsigned num_open, num_pollers;
     struct poller poller[3]; /* at all but the network */
     int end;                 /* of the numbers in mr_vcs */
@@ -135,8 +136,10 @@ static void deliver_packet(struct mr_vc *vc, const struct mr_hdr *hdr, const voi
         mr_vc_up.deliver(vc, hdr, payload, len);
         return;
     }
-    mr_vc_up.noted(vc, hdr->note); /* its sender depends on it */
-    if (vc->ops->control)
+    mr_vc_up.noted(vc, hdr->note);                       /* its sender depends on it */
+    if (vc->rank > all.launch->size && all.far->control) /* may have come over the channel stream */
+        all.far->control(vc->rank, hdr, payload, len);
+    else if (vc->ops->control)
         vc->ops->control(vc->rank, hdr, payload, len);
 }
 
@@ -197,7 +200,22 @@ static inline __attribute__((always_inline)) void take_packet(struct mr_vc *vc, 
 
 void mr_vc_arrived_from(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len)
 {
-    take_packet(vc, hdr, payload, len);
+    struct mr_hdr known = *hdr;
+
+    if (known.rank == MR_RANK_OF_SOURCE)
+        known.rank = vc->rank;
+    if (!vc->error)
+        take_packet(vc, &known, payload, len);
+}
+
+static __attribute__((noinline)) void arrived_from_guest(const struct mr_hdr *hdr, const void *payload, size_t len)
+{
+    struct mr_vc *vc = hdr->src < (uint32_t)all.end ? mr_vcs[hdr->src] : NULL;
+
+    if (vc && vc != all.nowhere)
+        mr_vc_arrived_from(vc, hdr, payload, len);
+    else
+        mr_log(MR_LOG_WARN, "dropped a packet from rank %u: the job has only %d", hdr->src, all.launch->size);
 }
 
 void mr_vc_arrived(const struct mr_hdr *hdr, const void *payload, size_t len)
@@ -205,7 +223,7 @@ void mr_vc_arrived(const struct mr_hdr *hdr, const void *payload, size_t len)
     struct mr_vc *vc;
 
     if (unlikely(hdr->src >= (uint32_t)all.launch->size)) {
-        mr_log(MR_LOG_WARN, "dropped a packet from rank %u: the job has only %d", hdr->src, all.launch->size);
+        arrived_from_guest(hdr, payload, len);
         return;
     }
     vc = mr_vc_get_peer((int)hdr->src);
@@ -245,6 +263,36 @@ int mr_vc_open_guests(const struct mr_channel_ops *ops)
             return 0;
     mr_vc_unrung = true;
     return open_channel(ops);
+}
+
+int mr_vc_open_far(void)
+{
+    const struct mr_guest_rails *rails = all.far ? all.far->rails : NULL;
+
+    if (all.poll_net || all.far_error)
+        return all.far_error;
+    all.far_error = rails ? rails->begin(all.launch) : -EOPNOTSUPP;
+    if (all.far_error) {
+        mr_log(MR_LOG_INFO, "no rails lead to processes of other jobs, which are reached by TCP: %s",
+               strerror(-all.far_error));
+        return all.far_error;
+    }
+    all.poll_net = all.far->poll;
+    all.open[all.num_open++] = all.far;
+    return 0;
+}
+
+const struct mr_guest_rails *mr_vc_far(void)
+{
+    return all.poll_net ? all.far->rails : NULL;
+}
+
+void mr_vc_change(struct mr_vc *vc, const struct mr_channel_ops *ops)
+{
+    vc->ops = ops;
+    vc->eager_max = vc->eager_most = vc->fast_below = vc->part = 0;
+    vc->packet_max = 0;
+    vc->zsends = false;
 }
 
 int mr_vc_init(const struct mr_launch *launch, const struct mr_vc_upcalls *up, const struct mr_channel_ops *far)

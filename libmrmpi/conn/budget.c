@@ -141,7 +141,7 @@ static struct mr_peer *least_useful(void)
 {
     struct mr_peer *least = NULL;
 
-    for (int r = 0; r < mr_peers.launch->size; r++) {
+    for (int r = 0; r < mr_peers_end(); r++) {
         struct mr_peer *p = mr_peers.peer[r];
 
         if (can_spare(p) && (!least || p->use < least->use))
@@ -264,7 +264,7 @@ static struct mr_peer *most_deserving(uint64_t now_ns)
 {
     struct mr_peer *best = NULL;
 
-    for (int r = 0; r < mr_peers.launch->size; r++) {
+    for (int r = 0; r < mr_peers_end(); r++) {
         struct mr_peer *p = mr_peers.peer[r];
 
         if (p && deserves_connection(p, now_ns) && (!best || p->use > best->use))
@@ -281,7 +281,7 @@ bool mr_budget_tick(uint64_t now_ns)
     if (passed < TICK_NS)
         return false;
     mr_connect.budget_ns = now_ns;
-    for (int r = 0; r < mr_peers.launch->size; r++) {
+    for (int r = 0; r < mr_peers_end(); r++) {
         struct mr_peer *p = mr_peers.peer[r];
 
         if (!p)

@@ -28,6 +28,7 @@
 #include "libmrmpi/conn/route/quota.h"
 #include "libmrmpi/conn/route/rules.h"
 #include "libmrmpi/conn/route/sched.h"
+#include "libmrmpi/launch/launch.h"
 #include "libmrmpi/verbs/verbs.h"
 
 struct mr_peer;
@@ -163,11 +164,13 @@ struct mr_peer_own;
 struct mr_connect_peer;
 
 struct mr_peer {
-    int rank;
-    int error;       /* negative errno: the peer is lost, nothing is sent any more */
-    bool up;         /* connected: packets can be posted */
-    bool backlogged; /* is in the list of that name, as relying below */
-    uint8_t epoch;   /* the present one's number; wraps */
+    int rank;           /* in the world, or the number of a guest (launch.h) */
+    uint32_t guest_run; /* of a guest: stands for this life of the peer in its connection messages; 0: no guest */
+    uint32_t guest_mix; /* of a guest: of the names of both ends, the same at both */
+    int error;          /* negative errno: the peer is lost, nothing is sent any more */
+    bool up;            /* connected: packets can be posted */
+    bool backlogged;    /* is in the list of that name, as relying below */
+    uint8_t epoch;      /* the present one's number; wraps */
     struct mr_peer *next_connecting, *next_backlogged;
     struct mr_vc *vc;
     struct mr_cm_conn cm;
@@ -222,7 +225,8 @@ struct mr_peers {
     struct mr_pace pace[MR_RAILS_MAX];                     /* of our reads over each rail, */
     bool paced;                                            /* some rails have a rate, */
     unsigned paced_parts;                                  /* posted so far; wraps */
-    struct mr_peer **peer;                                 /* [launch->size], made on demand */
+    struct mr_peer **peer;                                 /* [mr_peers_end()], made on demand */
+    int num_more;                                          /* numbers behind the world ranks: guests */
     /*
      * Lists of peers: with unfinished handshakes, in order; with packets to flush; with pending work; lost and
      * draining; with packets or receives that may be late.
@@ -245,11 +249,18 @@ struct mr_peers {
 };
 extern MR_OWN struct mr_peers mr_peers;
 
+/* Behind the last number in mr_peers.peer. */
+static inline int mr_peers_end(void)
+{
+    return mr_peers.launch->size + mr_peers.num_more;
+}
+
 /* ---- at the start: 0 or a negative errno, already logged --------------------------------------------------------- */
 
 int mr_steer_init(void);  /* reads MRMPI_RULES */
 int mr_spread_init(void); /* reads the policies; rails are open */
 int mr_address_publish(void);
+size_t mr_address_describe(struct mr_address_long *out); /* ours, of this length */
 void mr_addresses_close(void);
 void mr_peers_free(void);
 
@@ -268,7 +279,14 @@ void mr_budget_init(void);
 
 /* ---- a peer ------------------------------------------------------------------------------------------------------ */
 
-bool mr_peer_is_remote(int rank); /* true for a rank on another host */
+bool mr_peer_is_remote(int rank); /* true for a rank on another host, and for a guest that has been met */
+/* A guest counts as alone on its host. */
+static inline bool mr_peers_share_host(int a, int b)
+{
+    const struct mr_launch *l = mr_peers.launch;
+
+    return a == b || (a < l->size && b < l->size && l->node_of[a] == l->node_of[b]);
+}
 /* 0: the address is there. -EAGAIN: the launcher's thread asks for it. Other negative errno: no address; logged. */
 int mr_peer_fetch_address(struct mr_peer *p);
 void mr_peer_backlog(struct mr_peer *p);         /* something of it waits for room: try again from poll */
@@ -305,6 +323,22 @@ void mr_paths_note(struct mr_peer *p, uint64_t len);
 void mr_paths_news(bool state);
 /* The subchannel is unusable. Its packets go over others after draining. */
 void mr_sub_break(struct mr_sub *sub);
+
+/* ---- guests ------------------------------------------------------------------------------------------------------ */
+
+/*
+ * A guest on another host can be a peer, behind the world ranks. The two processes say each other where they are over
+ * the channel stream: their addresses, and the numbers for connection messages and packets.
+ */
+struct mr_guest_terms {
+    uint32_t run;          /* ours: stands for this life of the peer; not 0 */
+    uint32_t run_there;    /* the same of the guest, */
+    uint32_t number_there; /* and the number of this process there: the source of packets that we send */
+};
+/* Makes the peer of a guest. NULL: no memory, or there is one. Connecting begins with mr_peer_connect(), at one end. */
+struct mr_peer *mr_peer_meet(int number, const struct mr_guest_terms *t, const struct mr_address *address);
+/* Closes the peer. mr_stream_unrailed() is called once closed. */
+void mr_peer_part(struct mr_peer *p, int error);
 
 /* ---- subchannels, examined --------------------------------------------------------------------------------------- */
 

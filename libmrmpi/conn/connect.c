@@ -12,6 +12,7 @@
 #include "libmrmpi/verbs/verbs.h"
 
 #define REQUESTS_MAX   32             /* requests without answer yet */
+#define GUEST_ATTEMPTS 12             /* of the first request to a guest: there may be no way at all but TCP */
 #define TIMEOUT_MIN_NS 2000000ull     /* before a request is repeated */
 #define RESCUE_MAX_NS  8000000ull     /* between two over ways that answer, while nothing is open */
 #define SILENCE_NS     10000000000ull /* before the first report of an unanswered request; doubles */
@@ -87,7 +88,7 @@ struct mr_peer *mr_peer_get(int rank)
 {
     struct mr_peer *p = mr_peers.peer[rank];
 
-    if (p)
+    if (p || rank >= mr_peers.launch->size)
         return p;
     p = mr_peer_make(rank, sizeof *p->connect);
     if (p)
@@ -97,10 +98,46 @@ struct mr_peer *mr_peer_get(int rank)
 
 struct mr_peer *mr_peer_of(uint32_t rank)
 {
-    if (rank >= (uint32_t)mr_peers.launch->size || !mr_peer_is_remote((int)rank))
+    if (rank >= (uint32_t)mr_peers_end() || !mr_peer_is_remote((int)rank))
         return NULL;
     return mr_peer_get((int)rank);
 }
+
+/* ---- guests ------------------------------------------------------------------------------------------------------ */
+
+struct mr_peer *mr_peer_meet(int number, const struct mr_guest_terms *t, const struct mr_address *address)
+{
+    const struct mr_card *card = mr_guest_card(number);
+    struct mr_peer *p = NULL;
+
+    if (card && !mr_peers_reach(number) && !mr_peers.peer[number])
+        p = mr_peer_make(number, sizeof *p->connect);
+    if (!p)
+        return NULL;
+    init_handshake(p);
+    p->guest_run = t->run;
+    p->guest_mix = (uint32_t)(mr_guest_name(mr_peers.launch->rank) + mr_guest_name(number));
+    p->cm.job = t->run_there;
+    p->cm.self = t->number_there;
+    p->cm.peer = card->rank;
+    p->cm.first = mr_guest_compare(mr_peers.launch->rank, number) < 0;
+    p->cm.attempts_max = GUEST_ATTEMPTS;
+    p->vc->self = t->number_there;
+    if (mr_peer_keep_address(p, address)) {
+        mr_peer_lost(p, -ENOMEM);
+        return NULL;
+    }
+    return p;
+}
+
+void mr_peer_part(struct mr_peer *p, int error)
+{
+    mr_peer_lost(p, error);
+    mr_cm_abandon(&p->cm);
+    mr_cm_abandon_answer(&p->cm);
+}
+
+/* ---- requests ---------------------------------------------------------------------------------------------------- */
 
 bool mr_handshake_begin(struct mr_peer *p, struct mr_sub *sub)
 {
@@ -173,12 +210,22 @@ void mr_peer_connect(struct mr_peer *p)
         connect_guards(p);
 }
 
+/* The run that messages of this sender name: of the job, or of the acquaintance with a guest. */
+static uint32_t run_of_sender(const void *data, size_t len)
+{
+    uint32_t from, size = (uint32_t)mr_peers.launch->size;
+    const struct mr_peer *p =
+        mr_peers.num_more && mr_cm_sender(data, len, &from) && from >= size ? mr_peer_of(from) : NULL;
+
+    return p ? p->guest_run : mr_peers.run;
+}
+
 void mr_handshake_datagram(const struct mr_rail *rail, const void *data, size_t len)
 {
-    uint32_t self = (uint32_t)mr_peers.launch->rank, size = (uint32_t)mr_peers.launch->size;
+    uint32_t self = (uint32_t)mr_peers.launch->rank, size = (uint32_t)mr_peers_end(), run = run_of_sender(data, len);
     struct mr_cm_msg msg;
-    bool ours = mr_cm_check(data, len, mr_peers.run, self, size, &msg);
-    bool foreign = !ours && mr_cm_check_foreign(data, len, mr_peers.run, self, size, &msg);
+    bool ours = mr_cm_check(data, len, run, self, size, &msg);
+    bool foreign = !ours && mr_cm_check_foreign(data, len, run, self, size, &msg);
     struct mr_peer *p;
 
     if (!(ours || foreign) || !mr_peer_is_remote((int)msg.from)) {
@@ -212,7 +259,7 @@ static void complain_of_silence(struct mr_peer *p, uint64_t now_ns)
     uint64_t waited = now_ns > p->cm.begun_ns ? now_ns - p->cm.begun_ns : 0; /* may have begun just now */
     int err;
 
-    if (p->up || p->error || p->cm.state != MR_CM_REQ_SENT ||
+    if (p->up || p->error || p->guest_run || p->cm.state != MR_CM_REQ_SENT ||
         waited < (p->connect->silence_ns ? 2 * p->connect->silence_ns : SILENCE_NS))
         return;
     p->connect->silence_ns = waited;

@@ -24,7 +24,7 @@
 
 void mr_epoch_all(void)
 {
-    for (int r = 0; r < mr_peers.launch->size; r++) {
+    for (int r = 0; r < mr_peers_end(); r++) {
         struct mr_peer *p = mr_peers.peer[r];
 
         if (!p || p->error || p->cm.state == MR_CM_IDLE)

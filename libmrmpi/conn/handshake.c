@@ -43,9 +43,15 @@ static const char *describe_rails(const struct mr_rail_addr *const rail[], unsig
     return out;
 }
 
+/* Without rails the messages of a guest go by TCP. */
+static enum mr_log_level severity(const struct mr_peer *p)
+{
+    return p->guest_run && !p->up ? MR_LOG_INFO : MR_LOG_ERROR;
+}
+
 static void explain_no_pkey(const struct mr_peer *p)
 {
-    mr_log(MR_LOG_ERROR,
+    mr_log(severity(p),
            "no rail leads to rank %d on %s: no pair of ports shares a partition of which one of them is a full member. "
            "Ask for one in the partitions of the subnet manager (opensm: partitions.conf)",
            p->rank, p->address->host);
@@ -65,7 +71,7 @@ static void explain_no_pair(const struct mr_peer *p)
         ours[i] = &mr_verbs.rail[i].addr;
     for (unsigned i = 0; i < p->address->num_rails; i++)
         theirs[i] = &p->address->rail[i];
-    mr_log(MR_LOG_ERROR,
+    mr_log(severity(p),
            "no rail leads to rank %d on %s: no subnet is common (RoCE: no kind of GID). Here: %s. There: %s", p->rank,
            p->address->host, describe_rails(ours, mr_verbs.num_rails, here, sizeof here),
            describe_rails(theirs, p->address->num_rails, there, sizeof there));
@@ -89,7 +95,7 @@ static int meet_peer(struct mr_peer *p)
 /* The description of a subchannel in a message of the peer, or of ours; NULL: it has none. */
 static const struct mr_cm_sub *find_sub_in(const struct mr_cm_msg *m, const struct mr_sub *sub)
 {
-    bool ours = m->from == (uint32_t)mr_peers.launch->rank;
+    bool ours = m == sub->peer->cm.local;
 
     for (unsigned i = 0; i < m->num_subs; i++) {
         const struct mr_cm_sub *s = &m->sub[i];
@@ -294,7 +300,7 @@ static int prepare_message(struct mr_cm_conn *c, const struct mr_cm_msg *req, st
     }
     if (!req && failed == -ENETDOWN && mr_clock_ns() - c->begun_ns < (uint64_t)mr_config.patience * 1000000000)
         return -EAGAIN;
-    mr_log(MR_LOG_ERROR, "no rail leads to rank %d on %s: %s", p->rank, p->address->host,
+    mr_log(severity(p), "no rail leads to rank %d on %s: %s", p->rank, p->address->host,
            failed == -ENETDOWN ? "the ports here are down" : strerror(-failed));
     return failed;
 }
@@ -562,7 +568,7 @@ static void explain_rejection(const struct mr_peer *p)
                "all ranks of a job need the same",
                p->rank, p->address->host, c->detail, MR_CM_VERSION);
     else
-        mr_log(p->up && c->reason != MR_CM_GIVEN_UP ? MR_LOG_WARN : MR_LOG_ERROR,
+        mr_log(p->up && c->reason != MR_CM_GIVEN_UP ? MR_LOG_WARN : severity(p),
                "rank %d on %s refuses to connect: %s%s%s%s", p->rank, p->address->host, mr_cm_reason_text(c->reason),
                c->detail ? " (" : "", c->detail ? strerror(c->detail) : "", c->detail ? ")" : "");
 }
@@ -632,12 +638,12 @@ static void handshake_failed(struct mr_cm_conn *c, int error)
         return;
     }
     if (error == -ETIMEDOUT)
-        mr_log(MR_LOG_ERROR,
+        mr_log(severity(p),
                "rank %d on %s does not answer the request to connect (%u attempts): its process hangs, or "
                "no path leads there; it is given up because of MRMPI_CONNECT_RETRIES",
                p->rank, p->address->host, c->attempts);
     else if (!c->rejected && error != -ENOKEY)
-        mr_log(MR_LOG_ERROR, "rank %d on %s cannot be connected to: %s", p->rank, p->address->host, strerror(-error));
+        mr_log(severity(p), "rank %d on %s cannot be connected to: %s", p->rank, p->address->host, strerror(-error));
     mr_peer_lost(p, error);
 }
 

@@ -126,7 +126,7 @@ static int send_cm_question(const struct mr_sub *sub, enum mr_cm_type type, uint
 
     way.loses = sub->lossy;
     way.level[0].sl = sl;
-    mr_cm_make_question(&m, type, mr_peers.run, (uint32_t)mr_peers.launch->rank, (uint32_t)sub->peer->rank, id, &way);
+    mr_cm_make_question(&m, type, sub->peer->cm.job, sub->peer->cm.self, sub->peer->cm.peer, id, &way);
     if (sub->peer->error)
         m.reason = MR_CM_GIVEN_UP;
     m.unsent = sub->connect->unsent;
@@ -290,7 +290,7 @@ void mr_keepalive_silent(uint64_t now_ns)
     if (now_ns - mr_connect.keepalive_ns < poll_interval_ns())
         return;
     mr_connect.keepalive_ns = now_ns;
-    for (int r = 0; !first && r < mr_peers.launch->size; r++) {
+    for (int r = 0; !first && r < mr_peers_end(); r++) {
         struct mr_peer *p = mr_peers.peer[r];
 
         if (p && p->up && !p->error)

@@ -84,10 +84,10 @@ void mr_paths_news(bool state)
     struct mr_fabric_paths a;
 
     while (mr_fabric_paths(&a))
-        for (int r = 0; r < mr_peers.launch->size; r++)
+        for (int r = 0; r < mr_peers_end(); r++)
             if (mr_peers.peer[r] && mr_peers.peer[r]->num_paths && !mr_peers.peer[r]->error)
                 take_answer(mr_peers.peer[r], &a);
-    for (int r = 0; state && r < mr_peers.launch->size; r++)
+    for (int r = 0; state && r < mr_peers_end(); r++)
         if (mr_peers.peer[r] && mr_peers.peer[r]->num_paths && !mr_peers.peer[r]->until_paths)
             mr_peers.peer[r]->until_paths = 1;
 }

@@ -425,7 +425,7 @@ static void sub_rail_changed(struct mr_sub *sub)
 
 void mr_recovery_rail_changed(struct mr_rail *rail)
 {
-    for (int r = 0; r < mr_peers.launch->size; r++) {
+    for (int r = 0; r < mr_peers_end(); r++) {
         struct mr_peer *p = mr_peers.peer[r];
 
         for (unsigned i = 0; p && !p->error && i < p->num_subs; i++)
@@ -439,7 +439,7 @@ void mr_recovery_rail_changed(struct mr_rail *rail)
 /* Peers' knowledge of the rail is outdated: its subchannels are opened anew, and the request carries its new place. */
 void mr_recovery_rail_moved(struct mr_rail *rail)
 {
-    for (int r = 0; r < mr_peers.launch->size; r++) {
+    for (int r = 0; r < mr_peers_end(); r++) {
         struct mr_peer *p = mr_peers.peer[r];
 
         for (unsigned i = 0; p && !p->error && i < p->num_subs; i++)
@@ -471,7 +471,7 @@ static void sub_keys_changed(struct mr_sub *sub, uint32_t moved)
 void mr_recovery_rail_keys(struct mr_rail *rail, uint32_t moved)
 {
     rail->keyless_told = false;
-    for (int r = 0; r < mr_peers.launch->size; r++) {
+    for (int r = 0; r < mr_peers_end(); r++) {
         struct mr_peer *p = mr_peers.peer[r];
 
         for (unsigned i = 0; p && !p->error && i < p->num_subs; i++)

@@ -143,7 +143,7 @@ static uint64_t bytes_of_rail(const struct mr_rail *rail)
 {
     uint64_t bytes = mr_peers.offered;
 
-    for (int r = 0; r < mr_peers.launch->size; r++) {
+    for (int r = 0; r < mr_peers_end(); r++) {
         const struct mr_peer *p = mr_peers.peer[r];
 
         for (unsigned i = 0; p && !p->error && i < p->num_subs; i++)
@@ -246,12 +246,10 @@ static bool is_shared_way(const struct mr_sub *a, const struct mr_sub *b)
 /* The way loses packets of all ranks on the host: a packet and its repetition count for each that knows of no loss. */
 static void spread_loss(const struct mr_sub *way, uint64_t now_ns)
 {
-    const struct mr_launch *launch = mr_peers.launch;
-
-    for (int r = 0; r < launch->size; r++) {
+    for (int r = 0; r < mr_peers_end(); r++) {
         struct mr_peer *p = mr_peers.peer[r];
 
-        if (!p || launch->node_of[r] != launch->node_of[way->peer->rank] || !p->up || p->error)
+        if (!p || !mr_peers_share_host(r, way->peer->rank) || !p->up || p->error)
             continue;
         for (unsigned i = 0; i < p->num_subs; i++)
             if (is_watched(&p->sub[i]) && is_shared_way(&p->sub[i], way) &&
@@ -424,12 +422,10 @@ static void add_doubt(struct mr_sub *sub, unsigned missed, uint64_t since_ns)
 /* The same way to all peers on the host is in doubt, whether the way is in use or not: all are asked. */
 static void doubt_host(const struct mr_sub *way, unsigned missed, uint64_t since_ns)
 {
-    const struct mr_launch *launch = mr_peers.launch;
-
-    for (int r = 0; r < launch->size; r++) {
+    for (int r = 0; r < mr_peers_end(); r++) {
         struct mr_peer *p = mr_peers.peer[r];
 
-        if (!p || launch->node_of[r] != launch->node_of[way->peer->rank] || !p->up || p->error)
+        if (!p || !mr_peers_share_host(r, way->peer->rank) || !p->up || p->error)
             continue;
         for (unsigned i = 0; i < p->num_subs; i++)
             if (is_watched(&p->sub[i]) && is_shared_way(&p->sub[i], way) && allocate_questions(p))
@@ -703,7 +699,7 @@ bool mr_silence_heard(const struct mr_peer *p, uint64_t now_ns)
 
 void mr_silence_check(uint64_t now_ns)
 {
-    unsigned size = (unsigned)mr_peers.launch->size, most = size < PEERS_MOST ? size : PEERS_MOST;
+    unsigned size = (unsigned)mr_peers_end(), most = size < PEERS_MOST ? size : PEERS_MOST;
     bool stuck = false;
 
     if (now_ns - mr_connect.silence_ns < MR_CHECK_NS)

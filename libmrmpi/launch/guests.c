@@ -66,11 +66,19 @@ static uint64_t own_host(void)
     return mix_bits(hash_bytes(hash_bytes(0xcbf29ce484222325u, boot, (size_t)len), &net.st_ino, sizeof net.st_ino));
 }
 
+static uint64_t own_node(void)
+{
+    char name[256] = "";
+
+    return gethostname(name, sizeof name - 1) ? 0 : hash_bytes(0xcbf29ce484222325u, name, strlen(name));
+}
+
 int mr_guest_identify(struct mr_card *card)
 {
     memset(card, 0, sizeof *card);
     card->job = own_job();
     card->host = own_host();
+    card->node = own_node();
     card->rank = (uint32_t)guests.launch->rank;
     return card->job ? 0 : -EIO;
 }

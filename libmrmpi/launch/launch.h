@@ -82,13 +82,18 @@ int mr_launch_next_end(void);
 #define MR_CARD_ADDRESSES 4
 struct mr_card {
     uint64_t job, host;   /* host: processes with the same one share a loopback interface; 0: not known */
+    uint64_t node;        /* the host's name, hashed: simulated hosts differ in their names only */
     uint64_t secret[2];   /* of the process; connections to the process begin with the secret */
     uint32_t rank;        /* in its job */
     uint16_t port;        /* its TCP port, */
     uint16_t num_address; /* and its IPv4 addresses, in network order */
     uint32_t address[MR_CARD_ADDRESSES];
 };
-_Static_assert(sizeof(struct mr_card) == 56, "on the wire");
+_Static_assert(sizeof(struct mr_card) == 64, "on the wire");
+static inline bool mr_cards_share_host(const struct mr_card *a, const struct mr_card *b)
+{
+    return a->host && a->host == b->host && a->node == b->node;
+}
 
 int mr_guest_identify(struct mr_card *card); /* job, host and rank of this process; the rest is 0. 0 or -EIO */
 int mr_guest_random(void *out, size_t len);  /* 0 or -EIO */

@@ -37,7 +37,7 @@ static struct mr_peer *find_active(uint32_t *num)
         return NULL;
     g->arrived = mr_peers.arrived;
     g->met = 0;
-    for (int r = 0; r < mr_peers.launch->size; r++) {
+    for (int r = 0; r < mr_peers_end(); r++) {
         struct mr_peer *p = mr_peers.peer[r];
         uint32_t received;
 

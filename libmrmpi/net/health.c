@@ -75,7 +75,7 @@ void mr_net_take_health(void)
         mr_peers.unwell |= sick != 0;
         r->sick = sick;
     }
-    for (int i = 0; changed && i < mr_peers.launch->size; i++) {
+    for (int i = 0; changed && i < mr_peers_end(); i++) {
         struct mr_peer *p = mr_peers.peer[i];
 
         if (!p || p->error || !p->num_subs)

@@ -170,6 +170,9 @@ void mr_net_tell_health(struct mr_peer *p);
 /* True if it was a peer's message about its rails' health. */
 bool mr_net_health_control(struct mr_peer *p, const struct mr_hdr *hdr);
 
+/* ---- guests.c ---- */
+extern const struct mr_guest_rails mr_net_guests;
+
 /* ---- poll.c, start.c: as struct mr_channel_ops ---- */
 int mr_net_poll(void);
 int mr_net_init(const struct mr_launch *launch);

@@ -33,7 +33,7 @@ static bool is_all_confirmed(void)
 {
     bool all = true;
 
-    for (int r = 0; r < mr_peers.launch->size; r++)
+    for (int r = 0; r < mr_peers_end(); r++)
         if (mr_peers.peer[r] && !mr_keepalive_confirm(mr_peers.peer[r]))
             all = false;
     return all;
@@ -77,7 +77,7 @@ static bool net_reaches(int rank)
 
 static void net_control(int rank, const struct mr_hdr *hdr, const void *payload, size_t len)
 {
-    struct mr_peer *p = mr_peer_get(rank);
+    struct mr_peer *p = mr_peer_of((uint32_t)rank);
 
     if (p && !p->error && !mr_bulk_control(p, hdr, payload, len) && !mr_rings_control(p, hdr, payload, len) &&
         !mr_grant_control(p, hdr, len) && !mr_net_health_control(p, hdr) && !mr_epoch_control(p, hdr) &&
@@ -102,4 +102,5 @@ const struct mr_channel_ops mr_channel_net = {
     .withdraw = mr_bulk_withdraw,
     .move = mr_net_move,
     .control = net_control,
+    .rails = &mr_net_guests,
 };

@@ -31,7 +31,7 @@ static size_t reads_under_way(const struct mr_rail *rail)
 {
     size_t parts = 0;
 
-    for (int r = 0; r < mr_peers.launch->size; r++) {
+    for (int r = 0; r < mr_peers_end(); r++) {
         const struct mr_peer *p = mr_peers.peer[r];
 
         for (unsigned i = 0; p && p->num_large && i < p->num_now; i++) {

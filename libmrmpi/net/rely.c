@@ -207,7 +207,7 @@ static bool post_ack(struct mr_peer *p, struct mr_link *l, struct mr_packet *k)
 
 static void send_ack(struct mr_peer *p)
 {
-    struct mr_hdr hdr = {.kind = MR_VC_KIND_ACK, .src = (uint32_t)mr_peers.launch->rank};
+    struct mr_hdr hdr = {.kind = MR_VC_KIND_ACK, .src = p->vc->self};
     uint32_t excluded = p->steer ? mr_steer_excluded(p, MR_RULE_CONTROL, 0) : p->excluded;
     unsigned i = mr_packet_turn(p, excluded, 0);
     struct mr_ack before = mr_net_of(p)->in;

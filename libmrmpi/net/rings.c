@@ -122,7 +122,7 @@ static struct holders find_ring_holders(void)
 {
     struct holders h = {0};
 
-    for (int r = 0; r < mr_peers.launch->size; r++)
+    for (int r = 0; r < mr_peers_end(); r++)
         if (mr_peers.peer[r])
             count_ring_holder(&h, mr_peers.peer[r]);
     return h;
@@ -164,7 +164,7 @@ void mr_rings_tick(void)
         return;
     while (give_rings_to_one())
         ;
-    for (int r = 0; r < mr_peers.launch->size; r++) {
+    for (int r = 0; r < mr_peers_end(); r++) {
         struct mr_peer *p = mr_peers.peer[r];
 
         if (p && p->up && !p->error)

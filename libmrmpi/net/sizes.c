@@ -114,6 +114,8 @@ void mr_net_renew_short(struct mr_peer *p)
     size_t most = MR_PACKET_SHORT - MR_WIRE_MAX,
            max[] = {mr_peers.qos.level[MR_LEVEL_SMALL].max, mr_config.eager_max, p->address->eager_max};
 
+    if (p->vc->ops != &mr_channel_net)
+        return; /* a guest, whose packets go another way */
     for (unsigned i = 0; i < sizeof max / sizeof *max; i++)
         most = max[i] < most ? max[i] : most;
     p->vc->fast_below = p->fast && !mr_peers.ahead_limited ? (uint32_t)most + 1 : 0;
@@ -123,7 +125,7 @@ void mr_net_renew_short(struct mr_peer *p)
 
 void mr_net_renew_shorts(void)
 {
-    for (int i = 0; i < mr_peers.launch->size; i++)
+    for (int i = 0; i < mr_peers_end(); i++)
         if (mr_peers.peer[i])
             mr_net_renew_short(mr_peers.peer[i]);
 }

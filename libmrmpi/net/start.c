@@ -156,6 +156,8 @@ static void forget_peer(struct mr_peer *p)
 
 static void peer_established(struct mr_peer *p)
 {
+    if (p->guest_run)
+        mr_stream_railed(p->vc);
     mr_net_renew_short(p);
     mr_net_tell_health(p);
     mr_rings_established(p);
@@ -177,6 +179,17 @@ unsigned mr_net_devices(void)
 bool mr_net_is_registered(const void *buf, size_t len)
 {
     return mr_verbs.num_rails && mr_regs_has_some(buf, len);
+}
+
+/* The ranks of a job on one node need none, guests have theirs told. */
+static int tell_address(const struct mr_launch *launch)
+{
+    struct mr_address_long ours;
+
+    if (launch->num_nodes > 1)
+        return mr_address_publish();
+    mr_address_describe(&ours);
+    return 0;
 }
 
 int mr_net_init(const struct mr_launch *launch)
@@ -219,7 +232,7 @@ int mr_net_init(const struct mr_launch *launch)
     if (!err)
         limit_packets();
     if (!err)
-        err = mr_address_publish();
+        err = tell_address(launch);
     if (err)
         mr_net_finalize();
     else

@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "libmrmpi/launch/launch.h"
+#include "libmrmpi/net/net.h"
 #include "libmrmpi/p2p/internal.h"
 
 int mr_guest_open(struct mr_card *ours)
@@ -15,7 +16,15 @@ int mr_guest_open(struct mr_card *ours)
 
 int mr_guest_meet(const struct mr_card *card)
 {
-    return mr_vc_meet(card);
+    struct mr_card ours;
+    int number = mr_vc_meet(card);
+
+    if (number >= mr_guest_first() && !mr_stream_open(&ours) && !mr_cards_share_host(card, &ours) &&
+        !mr_vc_open_far()) {
+        mr_pt2pt.burst.devices = mr_net_devices();
+        mr_stream_offer_rails();
+    }
+    return number;
 }
 
 /* Connections to so few processes are opened at once: their ends are noticed by all. */

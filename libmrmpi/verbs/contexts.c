@@ -50,6 +50,16 @@ static unsigned contexts_of_device(const struct ibv_device *dev)
     return mr_contexts_of(type);
 }
 
+bool mr_verbs_present(void)
+{
+    struct ibv_device **list = ibv_get_device_list(NULL);
+    bool present = list && *list;
+
+    if (list)
+        ibv_free_device_list(list);
+    return present;
+}
+
 unsigned mr_verbs_contexts(void)
 {
     struct ibv_device **list = ibv_get_device_list(NULL);

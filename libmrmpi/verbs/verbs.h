@@ -350,6 +350,7 @@ static inline void mr_verbs_poll_first(struct mr_rail *rail)
 void mr_verbs_check_events(void);
 /* The least of the adapters here named by MRMPI_DEVICES. They need not be open. */
 unsigned mr_verbs_contexts(void);
+bool mr_verbs_present(void); /* this host has some device */
 
 /* ---- queue pairs (qp.c) ------------------------------------------------------------------------------------------ */
 

@@ -34,6 +34,7 @@ unsigned mr_channel_waiting;
 unsigned mr_channel_idle;
 
 static const struct mr_launch launch = {.size = 5};
+static struct mr_vc peer_vc;
 static struct mr_net_peer net_peer;
 #define PEER (net_peer.base.base)
 static struct mr_sub sub[2];
@@ -166,6 +167,7 @@ static void setup(void)
     mr_config.log_level = -1;
     mr_config.srq_depth = 512;
     mr_peers.launch = &launch;
+    PEER.vc = &peer_vc;
     PEER.address = &address;
     PEER.rank = SRC;
     PEER.up = true;

@@ -23,6 +23,16 @@ STUB void mr_cm_traffic(struct mr_cm_conn *c)
 {
 }
 
+STUB int mr_peers_reach(int number)
+{
+    return 0;
+}
+
+STUB int mr_peer_keep_address(struct mr_peer *p, const struct mr_address *address)
+{
+    return 0;
+}
+
 STUB void mr_peer_due(struct mr_peer *p)
 {
 }

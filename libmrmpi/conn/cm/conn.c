@@ -20,6 +20,7 @@ void mr_cm_init(struct mr_cm_conn *c, const struct mr_cm_ops *ops, uint32_t job,
     c->job = job;
     c->self = self;
     c->peer = peer;
+    c->first = self < peer;
     c->timeout_ns = timeout_ns;
     c->timeout_max_ns = 16 * timeout_ns;
     c->attempts_max = attempts_max;
@@ -285,7 +286,7 @@ static void receive_req(struct mr_cm_conn *c, const struct mr_cm_msg *m, uint64_
             conn_reject(c, c->id, false, c->reason, c->detail);
         return;
     }
-    if (c->state == MR_CM_REQ_SENT && c->self < c->peer && !req_is_held(c) && !answered &&
+    if (c->state == MR_CM_REQ_SENT && c->first && !req_is_held(c) && !answered &&
         !yields_now(c, now_ns)) { /* both began: the lower rank's request counts */
         c->heard = c->rival = true;
         c->heard_id = m->id;

@@ -57,6 +57,7 @@ struct mr_cm_ops {
 struct mr_cm_conn {
     const struct mr_cm_ops *ops;
     enum mr_cm_state state;
+    bool first;            /* our request counts if both begin: the lower rank's. The caller may change it */
     bool initiator, heard; /* heard: the peer has begun a handshake before, heard_id */
     uint32_t job, self, peer, id, heard_id;
     uint32_t done; /* our last established handshake; 0: none */

@@ -77,6 +77,14 @@ static bool has_sane_subs(const struct mr_cm_msg *m)
     return (m->num_subs > 0) == (m->type == MR_CM_REQ || m->type == MR_CM_REP);
 }
 
+bool mr_cm_sender(const void *data, size_t len, uint32_t *from)
+{
+    if (len < offsetof(struct mr_cm_msg, from) + sizeof *from)
+        return false;
+    memcpy(from, (const char *)data + offsetof(struct mr_cm_msg, from), sizeof *from);
+    return true;
+}
+
 bool mr_cm_check_foreign(const void *data, size_t len, uint32_t job, uint32_t self, uint32_t world,
                          struct mr_cm_msg *out)
 {

@@ -95,6 +95,8 @@ _Static_assert(sizeof(struct mr_cm_msg) == 44 + 10 * MR_CM_PORTS_MAX + 28 * MR_C
 
 /* The common part of all types; the rest is zero. */
 struct mr_cm_msg mr_cm_message(enum mr_cm_type type, uint32_t job, uint32_t from, uint32_t to, uint32_t id);
+/* The rank that a message says to come from; false: too short for one. Nothing else of the message is checked. */
+bool mr_cm_sender(const void *data, size_t len, uint32_t *from);
 /* Is this a whole, sane message for rank self of this job? Copies it to *out, unused parts zero. */
 bool mr_cm_check(const void *data, size_t len, uint32_t job, uint32_t self, uint32_t world, struct mr_cm_msg *out);
 /* True if only the version makes the message unreadable. Copies the common part of all versions to *out. */

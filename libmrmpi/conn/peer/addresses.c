@@ -45,17 +45,17 @@ static void list_partitions(struct mr_address *a, unsigned rail)
     }
 }
 
-int mr_address_publish(void)
+size_t mr_address_describe(struct mr_address_long *out)
 {
-    struct mr_address_long published = {
-        .address = {.magic = MR_ADDRESS_MAGIC,
-                    .version = MR_ADDRESS_VERSION,
-                    .num_rails = (uint16_t)mr_verbs.num_rails,
-                    .paths = (uint8_t)mr_config.paths,
-                    .all_pairs = wants_all_pairs(),
-                    .kinds = mr_peers.our_kinds = (uint8_t)mr_kinds_set(&mr_peers.kinds),
-                    .eager_max = (uint32_t)mr_config.eager_max}};
-    struct mr_address *address = &published.address;
+    struct mr_address *address = &out->address;
+
+    *out = (struct mr_address_long){.address = {.magic = MR_ADDRESS_MAGIC,
+                                                .version = MR_ADDRESS_VERSION,
+                                                .num_rails = (uint16_t)mr_verbs.num_rails,
+                                                .paths = (uint8_t)mr_config.paths,
+                                                .all_pairs = wants_all_pairs(),
+                                                .kinds = mr_peers.our_kinds = (uint8_t)mr_kinds_set(&mr_peers.kinds),
+                                                .eager_max = (uint32_t)mr_config.eager_max}};
 
     if (*mr_peers.launch->node_name) /* the launcher's name: parts of one machine may be hosts of their own */
         memcpy(address->host, mr_peers.launch->node_name,
@@ -66,7 +66,15 @@ int mr_address_publish(void)
         address->rail[i] = mr_verbs.rail[i].addr;
     for (unsigned i = 0; i < mr_verbs.num_rails; i++)
         list_partitions(address, i);
-    return mr_launch_put(ADDRESS_KEY, address, mr_address_length(address->num_rails, address->num_partitions));
+    return mr_address_length(address->num_rails, address->num_partitions);
+}
+
+int mr_address_publish(void)
+{
+    struct mr_address_long ours;
+    size_t len = mr_address_describe(&ours);
+
+    return mr_launch_put(ADDRESS_KEY, &ours.address, len);
 }
 
 /* ---- a peer's ---------------------------------------------------------------------------------------------------- */
@@ -87,8 +95,7 @@ static void ask_launcher(struct fetch *f)
     f->err = mr_launch_get(f->rank, ADDRESS_KEY, &f->got, sizeof f->got, &f->len);
 }
 
-/* 0 or -ENOMEM. */
-static int keep_address(struct mr_peer *p, const struct mr_address *address)
+int mr_peer_keep_address(struct mr_peer *p, const struct mr_address *address)
 {
     size_t len = mr_address_length(address->num_rails, address->num_partitions);
     struct mr_address *kept = malloc(len);
@@ -113,7 +120,7 @@ static int take_address(struct mr_peer *p, struct fetch *f)
         return f->err; /* the ranks meet; the question may be repeated later */
     p->own->address_error = f->err ? f->err : mr_address_check(&f->got.address, f->len);
     if (!p->own->address_error)
-        p->own->address_error = keep_address(p, &f->got.address);
+        p->own->address_error = mr_peer_keep_address(p, &f->got.address);
     if (p->own->address_error == -EPROTONOSUPPORT)
         mr_log(MR_LOG_ERROR,
                "rank %d runs another version of mrmpi: version %u of its address, %u of ours; a job needs one version",

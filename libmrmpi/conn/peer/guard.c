@@ -122,7 +122,7 @@ static bool are_enough(void)
 {
     unsigned n = 0;
 
-    for (int r = 0; r < mr_peers.launch->size && n < PEERS_MOST; r++)
+    for (int r = 0; r < mr_peers_end() && n < PEERS_MOST; r++)
         n += mr_peers.peer[r] && mr_peers.peer[r]->own->guards;
     return n >= PEERS_MOST;
 }
@@ -180,7 +180,7 @@ void mr_guard_make(struct mr_peer *p, const struct mr_cm_msg *req, struct mr_cm_
 {
     int self = mr_peers.launch->rank;
 
-    if (p->up || !may_lose(mr_peers.our_kinds & p->address->kinds) ||
+    if (p->up || p->guest_run || !may_lose(mr_peers.our_kinds & p->address->kinds) ||
         !(is_guard(self, p->rank) || is_guard(p->rank, self)))
         return;
     if (p->own->guards && (p->own->guards->connected || (req && !has_offers(req))))
@@ -262,7 +262,7 @@ void mr_guard_keys(const struct mr_peer *p, unsigned rail)
 
 int mr_guard_missing(const struct mr_peer *p)
 {
-    for (int second = 0; second < 2 && may_lose(mr_peers.our_kinds); second++) {
+    for (int second = 0; second < 2 && may_lose(mr_peers.our_kinds) && !p->guest_run; second++) {
         int r = guard_of(mr_peers.launch->rank, p->rank, second);
 
         if (!mr_peers.peer[r])
@@ -289,12 +289,11 @@ static bool ask_peer(const struct mr_peer *p, uint64_t now_ns, uint64_t since_ns
 
 bool mr_guard_ask(const struct mr_peer *p, uint64_t now_ns, uint64_t since_ns, bool *heard)
 {
-    const struct mr_launch *launch = mr_peers.launch;
     bool found = has_guards(p);
 
     *heard = found && ask_peer(p, now_ns, since_ns);
-    for (int r = 0; !has_guards(p) && r < launch->size; r++) {
-        if (launch->node_of[r] != launch->node_of[p->rank] || !has_guards(mr_peers.peer[r]))
+    for (int r = 0; !has_guards(p) && r < mr_peers_end(); r++) {
+        if (!mr_peers_share_host(r, p->rank) || !has_guards(mr_peers.peer[r]))
             continue;
         found = true;
         *heard |= ask_peer(mr_peers.peer[r], now_ns, since_ns);

@@ -38,7 +38,8 @@ struct mr_sub_own {
 
 /* Of all peers. */
 struct mr_peers_own {
-    unsigned num_fetching; /* addresses that are asked for, or have come and mr_addresses_poll has not told */
+    struct mr_peer *retired; /* by own->next_failing */
+    unsigned num_fetching;   /* addresses that are asked for, or have come and mr_addresses_poll has not told */
     uint32_t policy_rails[MR_POLICY_CLASSES]; /* set of our rails allowed by the policies */
     unsigned distance[MR_RAILS_MAX];          /* of our rails from this process, as far as a policy asks */
     bool distances_known;

@@ -29,7 +29,7 @@ static unsigned first_lane(const struct mr_peer *p, unsigned num_lanes)
         return 0;
     a = (uint32_t)mr_peers.launch->rank;
     b = (uint32_t)p->rank;
-    mix = a < b ? a * 0x9e3779b1u + b : b * 0x9e3779b1u + a;
+    mix = p->guest_run ? p->guest_mix : a < b ? a * 0x9e3779b1u + b : b * 0x9e3779b1u + a;
     mix = (mix ^ mix >> 16) * 0x85ebca6bu; /* all bits come to count for all */
     mix = (mix ^ mix >> 13) * 0xc2b2ae35u;
     return (mix ^ mix >> 16) % num_lanes;

@@ -3,7 +3,9 @@
 #include "libmrmpi/launch/launch.h"
 #include "libmrmpi/conn/peer/internal.h"
 
+#include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define WINDOW 4096 /* most packets under way to a peer */
 
@@ -12,7 +14,25 @@ struct mr_peers_own mr_peers_own;
 
 bool mr_peer_is_remote(int rank)
 {
+    if (rank >= mr_peers.launch->size)
+        return rank < mr_peers_end() && mr_peers.peer[rank];
     return mr_peers.launch->node_of[rank] != mr_peers.launch->node_of[mr_peers.launch->rank];
+}
+
+int mr_peers_reach(int number)
+{
+    int end = mr_peers_end();
+    struct mr_peer **more;
+
+    if (number < end)
+        return 0;
+    more = realloc(mr_peers.peer, ((size_t)number + 1) * sizeof *more);
+    if (!more)
+        return -ENOMEM;
+    memset(more + end, 0, (size_t)(number + 1 - end) * sizeof *more);
+    mr_peers.peer = more;
+    mr_peers.num_more = number + 1 - mr_peers.launch->size;
+    return 0;
 }
 
 struct mr_peer *mr_peer_make(int rank, size_t bytes)

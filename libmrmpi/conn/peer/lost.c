@@ -78,6 +78,15 @@ static void drop_packets(struct mr_peer *p)
     mr_packets_free(mr_window_free(&p->out));
 }
 
+/* Lists may still have the peer: it is freed at the end. */
+static void retire_peer(struct mr_peer *p)
+{
+    mr_peers.peer[p->rank] = NULL;
+    p->vc->data = NULL;
+    p->own->next_failing = mr_peers_own.retired;
+    mr_peers_own.retired = p;
+}
+
 /* Reported when all posts have come back: no adapter writes into the program's buffers afterwards. */
 int mr_peers_report(void)
 {
@@ -93,7 +102,10 @@ int mr_peers_report(void)
         p->own->failing = false;
         drop_packets(p);
         mr_peer_tell_ended(p);
-        mr_vc_failed(p->rank, p->error);
+        if (!p->guest_run)
+            mr_vc_failed(p->rank, p->error);
+        else if (!mr_stream_unrailed(p->vc, p->error))
+            retire_peer(p);
         n++;
     }
     return n;
@@ -101,31 +113,38 @@ int mr_peers_report(void)
 
 /* ---- the end ----------------------------------------------------------------------------------------------------- */
 
+static void free_whole_peer(struct mr_peer *p)
+{
+    for (unsigned i = 0; i < p->num_subs; i++) {
+        mr_probe_free(&p->sub[i]);
+        for (unsigned l = 0; l < p->sub[i].num_links; l++)
+            if (p->sub[i].link[l].state != MR_LINK_CLOSED)
+                p->sub[i].link[l].ops->close(&p->sub[i].link[l]);
+        free(p->sub[i].link);
+    }
+    drop_packets(p);
+    mr_guard_free(p);
+    mr_cm_free(&p->cm);
+    mr_address_drop(p);
+    free(p->steer);
+    free(p->granted);
+    mr_peer_tell_freed(p);
+    free(p->sub);
+    free(p->small);
+    free(p->own->loads[0]);
+    free(p);
+}
+
 void mr_peers_free(void)
 {
-    for (int r = 0; mr_peers.peer && r < mr_peers.launch->size; r++) {
-        struct mr_peer *p = mr_peers.peer[r];
+    for (int r = 0; mr_peers.peer && r < mr_peers_end(); r++)
+        if (mr_peers.peer[r])
+            free_whole_peer(mr_peers.peer[r]);
+    while (mr_peers_own.retired) {
+        struct mr_peer *p = mr_peers_own.retired;
 
-        if (!p)
-            continue;
-        for (unsigned i = 0; i < p->num_subs; i++) {
-            mr_probe_free(&p->sub[i]);
-            for (unsigned l = 0; l < p->sub[i].num_links; l++)
-                if (p->sub[i].link[l].state != MR_LINK_CLOSED)
-                    p->sub[i].link[l].ops->close(&p->sub[i].link[l]);
-            free(p->sub[i].link);
-        }
-        drop_packets(p);
-        mr_guard_free(p);
-        mr_cm_free(&p->cm);
-        mr_address_drop(p);
-        free(p->steer);
-        free(p->granted);
-        mr_peer_tell_freed(p);
-        free(p->sub);
-        free(p->small);
-        free(p->own->loads[0]);
-        free(p);
+        mr_peers_own.retired = p->own->next_failing;
+        free_whole_peer(p);
     }
     free(mr_peers.peer);
     mr_peers.peer = NULL;

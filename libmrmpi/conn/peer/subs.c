@@ -223,10 +223,10 @@ static int allocate_subs(struct mr_peer *p, unsigned num, unsigned spare)
     return 0;
 }
 
-/* The lower rank is the first end at both. */
+/* The lower rank is the first end at both; of guests the first by job and rank (mr_guest_compare). */
 static unsigned our_end(const struct mr_peer *p)
 {
-    return mr_peers.launch->rank > p->rank;
+    return p->guest_run ? !p->cm.first : mr_peers.launch->rank > p->rank;
 }
 
 /* Both ends, the lower rank first. near: memory for our rails. */
@@ -365,7 +365,7 @@ static void reweigh_peer(struct mr_peer *p)
 
 void mr_peers_reweigh(void)
 {
-    for (int i = 0; i < mr_peers.launch->size; i++)
+    for (int i = 0; i < mr_peers_end(); i++)
         if (mr_peers.peer[i] && mr_peers.peer[i]->num_subs)
             reweigh_peer(mr_peers.peer[i]);
 }
@@ -394,8 +394,13 @@ void mr_peer_take_health(struct mr_peer *p)
 static void begin_turns(struct mr_peer *p, unsigned num)
 {
     const struct mr_launch *l = mr_peers.launch;
-    unsigned pair = (unsigned)(l->local_rank + mr_peer_place(p->rank)) / 2;
-    unsigned home = pair + (unsigned)l->node_of[p->rank] + (unsigned)l->node_of[l->rank];
+    unsigned home;
+
+    if (p->guest_run)
+        home = p->guest_mix;
+    else
+        home = (unsigned)(l->local_rank + mr_peer_place(p->rank)) / 2 + (unsigned)l->node_of[p->rank] +
+               (unsigned)l->node_of[l->rank];
 
     p->packet_turn.next = p->packet_turn.home = num ? home % num : 0;
     p->packet_turn.used = MR_SCHED_QUANTUM;

@@ -19,10 +19,15 @@ struct mr_peer *mr_peer_make(int rank, size_t bytes);
 /* The peer is lost after MRMPI_PATIENCE, for a reason that is logged with all ways to the peer. */
 void mr_peer_give_up(struct mr_peer *p, const char *why);
 
+/* ---- lists.c ----------------------------------------------------------------------------------------------------- */
+
+int mr_peers_reach(int number); /* makes the table of peers that long. 0 or -ENOMEM */
+
 /* ---- addresses.c, where.c ---------------------------------------------------------------------------------------- */
 
 /* Take addresses that have come, go on connecting. Not while a connection is prepared. */
 void mr_addresses_poll(void);
+int mr_peer_keep_address(struct mr_peer *p, const struct mr_address *address); /* as the peer's. 0 or -ENOMEM */
 /* The peer's ports are where its message says, not where its address said. */
 void mr_where_learn(struct mr_peer *p, const struct mr_cm_msg *m);
 /*

@@ -165,7 +165,7 @@ void mr_where_news(void)
     struct mr_fabric_place place;
 
     while (mr_fabric_place(&place))
-        for (int r = 0; r < mr_peers.launch->size; r++)
+        for (int r = 0; r < mr_peers_end(); r++)
             if (mr_peers.peer[r] && !mr_peers.peer[r]->error)
                 update_place(mr_peers.peer[r], &place);
 }

@@ -117,7 +117,7 @@ int mr_renew_device(const struct mr_device *dev)
     for (struct mr_bulk_region *r = mr_bulk.regions; r && !err; r = r->next)
         if (is_wanted_on(r, dev))
             err = register_again(r, dev);
-    for (int i = 0; i < mr_peers.launch->size && !err; i++) {
+    for (int i = 0; i < mr_peers_end() && !err; i++) {
         struct mr_peer *p = mr_peers.peer[i];
 
         for (unsigned k = 0; p && !p->error && knows_keys(p) && k < mr_verbs.num_rails; k++)

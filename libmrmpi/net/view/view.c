@@ -228,6 +228,11 @@ void mr_view_init(void)
 void mr_view_open(const struct mr_launch *launch)
 {
     mr_record_open((unsigned)launch->rank, (unsigned)launch->size, launch->node_name);
+    mr_view_rails();
+}
+
+void mr_view_rails(void)
+{
     if (!mr_record)
         return;
     for (unsigned i = 0; i < mr_verbs.num_rails; i++) {

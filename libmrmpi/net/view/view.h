@@ -27,6 +27,7 @@ struct mr_view_part {
 void mr_view_init(void);
 /* Bring the record up to date: now and then, and before the process ends. */
 void mr_view_update(uint64_t now_ns);
+void mr_view_rails(void); /* the rails have been opened after mr_view_open() */
 
 /* The weights of the paths to a peer have changed. */
 void mr_view_weights(struct mr_peer *p);

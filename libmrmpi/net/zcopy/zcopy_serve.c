@@ -36,7 +36,7 @@ static void recall_from_peer(struct mr_peer *p, uint64_t now_ns)
 
 static void recall_silent(uint64_t now_ns)
 {
-    for (int r = 0; r < mr_peers.launch->size; r++)
+    for (int r = 0; r < mr_peers_end(); r++)
         if (mr_peers.peer[r] && mr_bulk_of(mr_peers.peer[r])->dgram_recvs)
             recall_from_peer(mr_peers.peer[r], now_ns);
 }
