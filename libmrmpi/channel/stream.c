@@ -153,15 +153,39 @@ static struct {
 
 /* ---- our end ----------------------------------------------------------------------------------------------------- */
 
-static void list_addresses(struct mr_card *card)
+/* Addresses of one link only mean nothing elsewhere. */
+static bool card_address(const struct ifaddrs *i, sa_family_t family, struct in6_addr *out)
 {
-    struct ifaddrs *all, *i;
+    if (!i->ifa_addr || i->ifa_addr->sa_family != family || !(i->ifa_flags & IFF_UP) || i->ifa_flags & IFF_LOOPBACK)
+        return false;
+    if (family == AF_INET6) {
+        *out = ((const struct sockaddr_in6 *)i->ifa_addr)->sin6_addr;
+        return !IN6_IS_ADDR_LINKLOCAL(out);
+    }
+    *out = (struct in6_addr){.s6_addr = {[10] = 0xff, [11] = 0xff}};
+    memcpy(&out->s6_addr[12], &((const struct sockaddr_in *)i->ifa_addr)->sin_addr, 4);
+    return true;
+}
+
+static void add_addresses(struct mr_card *card, const struct ifaddrs *all, sa_family_t family, unsigned most)
+{
+    struct in6_addr a;
+
+    for (const struct ifaddrs *i = all; i && card->num_address < most; i = i->ifa_next)
+        if (card_address(i, family, &a))
+            memcpy(card->address[card->num_address++], &a, sizeof a);
+}
+
+/* In the order in which others try them. There is room for an IPv6 address after any number of others. */
+static void list_addresses(struct mr_card *card, sa_family_t listens)
+{
+    struct ifaddrs *all;
 
     if (getifaddrs(&all))
         return;
-    for (i = all; i && card->num_address < MR_CARD_ADDRESSES; i = i->ifa_next)
-        if (i->ifa_addr && i->ifa_addr->sa_family == AF_INET && i->ifa_flags & IFF_UP && !(i->ifa_flags & IFF_LOOPBACK))
-            card->address[card->num_address++] = ((struct sockaddr_in *)i->ifa_addr)->sin_addr.s_addr;
+    add_addresses(card, all, AF_INET, MR_CARD_ADDRESSES - (listens == AF_INET6));
+    if (listens == AF_INET6)
+        add_addresses(card, all, AF_INET6, MR_CARD_ADDRESSES);
     freeifaddrs(all);
 }
 
@@ -177,21 +201,49 @@ static void close_watched(int fd)
     close(fd);
 }
 
+/* For both versions, if the host has IPv6. */
+static int bind_listener(sa_family_t family, in_port_t *port)
+{
+    struct sockaddr_in6 at6 = {.sin6_family = AF_INET6, .sin6_addr = IN6ADDR_ANY_INIT};
+    struct sockaddr_in at4 = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_ANY)};
+    struct sockaddr *at = family == AF_INET6 ? (struct sockaddr *)&at6 : (struct sockaddr *)&at4;
+    socklen_t len = family == AF_INET6 ? sizeof at6 : sizeof at4;
+    int no = 0;
+
+    stream.listener = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (stream.listener < 0)
+        return -errno;
+    if ((family != AF_INET6 || !setsockopt(stream.listener, IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof no)) &&
+        !bind(stream.listener, at, len) && !listen(stream.listener, STREAM_BACKLOG) &&
+        !getsockname(stream.listener, at, &len)) {
+        *port = family == AF_INET6 ? at6.sin6_port : at4.sin_port;
+        return 0;
+    }
+    no = -errno;
+    close(stream.listener);
+    stream.listener = -1;
+    return no;
+}
+
 static int begin_listening(struct mr_card *card)
 {
-    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_ANY)};
-    socklen_t len = sizeof at;
+    sa_family_t family = AF_INET6;
+    in_port_t port = 0;
+    int err = 0;
 
     stream.epoll = epoll_create1(EPOLL_CLOEXEC);
-    stream.listener = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     stream.listens = END_LISTENER;
-    if (stream.epoll < 0 || stream.listener < 0 || bind(stream.listener, (struct sockaddr *)&at, sizeof at) ||
-        listen(stream.listener, STREAM_BACKLOG) || getsockname(stream.listener, (struct sockaddr *)&at, &len) ||
-        watch_socket(EPOLL_CTL_ADD, stream.listener, EPOLLIN, &stream.listens))
+    if (stream.epoll < 0)
         return -errno;
-    card->port = ntohs(at.sin_port);
-    list_addresses(card);
-    return 0;
+    if (bind_listener(family, &port)) {
+        family = AF_INET;
+        err = bind_listener(family, &port);
+    }
+    if (!err && watch_socket(EPOLL_CTL_ADD, stream.listener, EPOLLIN, &stream.listens))
+        err = -errno;
+    card->port = ntohs(port);
+    list_addresses(card, family);
+    return err;
 }
 
 static void close_listener(void)
@@ -316,17 +368,36 @@ static bool write_waiting(struct stream_peer *p)
     return true;
 }
 
-static bool next_address(struct stream_peer *p, const struct mr_card *card, struct sockaddr_in *to)
-{
-    bool near = card->host && card->host == stream.card.host;
-    unsigned i = p->next_address++;
+union stream_address {
+    struct sockaddr any;
+    struct sockaddr_in in;
+    struct sockaddr_in6 in6;
+};
 
-    *to = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons(card->port)};
-    if (near)
-        to->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    else if (i < card->num_address && i < MR_CARD_ADDRESSES)
-        to->sin_addr.s_addr = card->address[i];
-    return near ? i == 0 : to->sin_addr.s_addr;
+static socklen_t write_address(union stream_address *to, const void *address, uint16_t port)
+{
+    struct in6_addr a;
+
+    memcpy(&a, address, sizeof a);
+    if (IN6_IS_ADDR_V4MAPPED(&a)) {
+        to->in = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons(port)};
+        memcpy(&to->in.sin_addr, &a.s6_addr[12], 4);
+        return sizeof to->in;
+    }
+    to->in6 = (struct sockaddr_in6){.sin6_family = AF_INET6, .sin6_port = htons(port), .sin6_addr = a};
+    return sizeof to->in6;
+}
+
+/* 0: there are no more. */
+static socklen_t next_address(struct stream_peer *p, const struct mr_card *card, union stream_address *to)
+{
+    static const uint8_t loopback[][16] = {{[10] = 0xff, [11] = 0xff, [12] = 127, [15] = 1}, {[15] = 1}};
+    bool near = card->host && card->host == stream.card.host;
+    unsigned i = p->next_address++, num = near ? 2 : card->num_address;
+
+    if (i >= num || i >= MR_CARD_ADDRESSES)
+        return 0;
+    return write_address(to, near ? loopback[i] : card->address[i], card->port);
 }
 
 /* A host that goes silent: the connection ends as late as a peer on a rail is lost. */
@@ -347,17 +418,18 @@ static void set_options(int fd)
 static bool try_connecting(struct stream_peer *p)
 {
     const struct mr_card *card = mr_guest_card(mr_vc_world_rank(p->vc));
-    struct sockaddr_in to;
+    union stream_address to;
+    socklen_t len;
 
-    while (next_address(p, card, &to)) {
+    while ((len = next_address(p, card, &to))) {
         if (p->fd >= 0)
             close_watched(p->fd);
-        p->fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+        p->fd = socket(to.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
         if (p->fd < 0)
-            return false;
+            continue; /* of a version that this host has not */
         set_options(p->fd);
         p->connecting = p->wants_room = true;
-        if ((!connect(p->fd, (struct sockaddr *)&to, sizeof to) || errno == EINPROGRESS) &&
+        if ((!connect(p->fd, &to.any, len) || errno == EINPROGRESS) &&
             !watch_socket(EPOLL_CTL_ADD, p->fd, EPOLLOUT | EPOLLRDHUP, p))
             return true;
     }

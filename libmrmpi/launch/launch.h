@@ -86,10 +86,10 @@ struct mr_card {
     uint64_t secret[2];   /* of the process; connections to the process begin with the secret */
     uint32_t rank;        /* in its job */
     uint16_t port;        /* its TCP port, */
-    uint16_t num_address; /* and its IPv4 addresses, in network order */
-    uint32_t address[MR_CARD_ADDRESSES];
+    uint16_t num_address; /* and its IPv6 addresses, or IPv4 addresses in their form (RFC 4291, 2.5.5.2) */
+    uint8_t address[MR_CARD_ADDRESSES][16];
 };
-_Static_assert(sizeof(struct mr_card) == 64, "on the wire");
+_Static_assert(sizeof(struct mr_card) == 112, "on the wire, and fits into the name of a port");
 static inline bool mr_cards_share_host(const struct mr_card *a, const struct mr_card *b)
 {
     return a->host && a->host == b->host && a->node == b->node;

@@ -5,13 +5,16 @@
  *     serve FILE ROUNDS, call FILE ROUNDS   two jobs, connected and disconnected so many times
  *     a FILE, b FILE, c FILE                three jobs in one communicator: b and c meet through a only
  *     within                                two halves of one job
- *     names                                 names of services
+ *     names [SCOPE]                         names of services
+ *     named serve|call [SCOPE]              two jobs that meet by the name of a service
+ *     nameless [SCOPE]                      nobody keeps names
  *     errors                                wrong and closed ports
  *     join PATH listen|call                 over a socket of the program
  *     die FILE, mourn FILE                  a job that dies
  *     leave FILE, stay FILE                 a job that ends without a word
  *     slow FILE                             as call, with a rest longer than a stranger is borne
  *     crowded FILE                          serves, while strangers connect to the socket and say nothing
+ *     rails FILE serve|call [down]          messages between a rank on the first host and one on the second
  */
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -373,25 +376,91 @@ static void within(void)
     MPI_Comm_free(&half);
 }
 
-static void names(void)
+static MPI_Info with_scope(const char *scope)
 {
+    MPI_Info info;
+    MPI_Info_create(&info);
+    if (scope)
+        MPI_Info_set(info, "scope", scope);
+    return info;
+}
+
+static void names(const char *scope)
+{
+    MPI_Info info = with_scope(scope);
     char port[MPI_MAX_PORT_NAME] = "some text", got[MPI_MAX_PORT_NAME] = "";
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    EQ(class_of(MPI_Lookup_name("mrmpi test", MPI_INFO_NULL, got)), MPI_ERR_NAME);
+    EQ(class_of(MPI_Lookup_name("mrmpi test", info, got)), MPI_ERR_NAME);
     MPI_Barrier(MPI_COMM_WORLD);
     if (rank == 0) {
-        EQ(class_of(MPI_Unpublish_name("mrmpi test", MPI_INFO_NULL, port)), MPI_ERR_SERVICE);
-        EQ(MPI_Publish_name("mrmpi test", MPI_INFO_NULL, port), MPI_SUCCESS);
-        EQ(class_of(MPI_Publish_name("mrmpi test", MPI_INFO_NULL, port)), MPI_ERR_SERVICE);
+        EQ(class_of(MPI_Unpublish_name("mrmpi test", info, port)), MPI_ERR_SERVICE);
+        EQ(MPI_Publish_name("mrmpi test", info, port), MPI_SUCCESS);
+        EQ(class_of(MPI_Publish_name("mrmpi test", info, port)), MPI_ERR_SERVICE);
     }
     MPI_Barrier(MPI_COMM_WORLD);
-    EQ(MPI_Lookup_name("mrmpi test", MPI_INFO_NULL, got), MPI_SUCCESS);
+    EQ(MPI_Lookup_name("mrmpi test", info, got), MPI_SUCCESS);
     CHECK(!strcmp(got, port));
     MPI_Barrier(MPI_COMM_WORLD);
     if (rank == 0)
-        EQ(MPI_Unpublish_name("mrmpi test", MPI_INFO_NULL, port), MPI_SUCCESS);
+        EQ(MPI_Unpublish_name("mrmpi test", info, port), MPI_SUCCESS);
     MPI_Barrier(MPI_COMM_WORLD);
-    EQ(class_of(MPI_Lookup_name("mrmpi test", MPI_INFO_NULL, got)), MPI_ERR_NAME);
+    EQ(class_of(MPI_Lookup_name("mrmpi test", info, got)), MPI_ERR_NAME);
+    MPI_Info_free(&info);
+}
+
+static void named(int serves, const char *scope)
+{
+    char port[MPI_MAX_PORT_NAME] = "", got[MPI_MAX_PORT_NAME] = "";
+    MPI_Info info = with_scope(scope);
+    MPI_Comm inter;
+    int sum;
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    if (serves && rank == 0) {
+        EQ(MPI_Open_port(MPI_INFO_NULL, port), MPI_SUCCESS);
+        EQ(MPI_Publish_name("ports of a test", info, port), MPI_SUCCESS);
+        EQ(class_of(MPI_Publish_name("ports of a test", info, port)), MPI_ERR_SERVICE);
+    }
+    for (int i = 0; !serves && rank == 0; i++) {
+        if (MPI_Lookup_name("ports of a test", info, port) == MPI_SUCCESS)
+            break;
+        CHECK(i < 3000);
+        usleep(10000);
+    }
+    if (!serves && rank == 0) { /* the name is another job's */
+        EQ(class_of(MPI_Unpublish_name("ports of a test", info, port)), MPI_ERR_SERVICE);
+        EQ(MPI_Lookup_name("ports of a test", info, got), MPI_SUCCESS);
+        CHECK(!strcmp(got, port));
+    }
+    if (serves)
+        inter = accept_at(port, MPI_COMM_WORLD);
+    else
+        EQ(MPI_Comm_connect(port, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter), MPI_SUCCESS);
+    MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, inter);
+    if (serves && rank == 0) {
+        EQ(MPI_Unpublish_name("ports of a test", info, port), MPI_SUCCESS);
+        EQ(class_of(MPI_Lookup_name("ports of a test", info, got)), MPI_ERR_NAME);
+        EQ(MPI_Publish_name("left behind", info, port), MPI_SUCCESS);
+    }
+    MPI_Barrier(inter);
+    MPI_Comm_disconnect(&inter);
+    MPI_Info_free(&info);
+}
+
+static void nameless(const char *scope)
+{
+    char port[MPI_MAX_PORT_NAME] = "some text", text[MPI_MAX_ERROR_STRING] = "";
+    MPI_Info info = with_scope(scope), wrong = with_scope("world");
+    int err, len;
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    err = MPI_Lookup_name("left behind", info, port);
+    EQ(class_of(err), MPI_ERR_NAME);
+    MPI_Error_string(err, text, &len);
+    puts(text);
+    EQ(class_of(MPI_Publish_name("left behind", wrong, port)), MPI_ERR_INFO_VALUE);
+    MPI_Info_free(&info);
+    MPI_Info_free(&wrong);
 }
 
 /* What a program does wrong is an error of all its processes. */
@@ -518,6 +587,38 @@ static void stays(const char *file, int leaves)
     }
 }
 
+/*
+ * A rank of each job on different hosts, after a while in which the two have found their way to each other. down: the
+ * cable of a rail is pulled in the middle.
+ */
+static void rails(const char *file, int serves, int down)
+{
+    static const int sizes[] = {8, 8, 40000, LONGEST};
+    char port[MPI_MAX_PORT_NAME] = "";
+    MPI_Comm inter = serves ? serve(file, MPI_COMM_WORLD, port) : call(file, MPI_COMM_WORLD);
+    int theirs, peer;
+    MPI_Comm_remote_size(inter, &theirs);
+    peer = serves ? theirs - 1 : 0;
+    for (int round = 0; round < 4 && rank == (serves ? 0 : size - 1); round++) {
+        int len = sizes[round], n = round ? 40 : 10;
+        double begun = MPI_Wtime();
+        for (int i = 0; i < n; i++) {
+            if (down && serves && round == 3 && i == n / 2)
+                CHECK(!system("simfab fault link \"h2 mlx5_0\" 1 down"));
+            fill(len, i, serves);
+            if (serves)
+                MPI_Send(out, len, MPI_BYTE, peer, i, inter);
+            MPI_Recv(in, len, MPI_BYTE, peer, i, inter, MPI_STATUS_IGNORE);
+            check(len, i, !serves);
+            if (!serves)
+                MPI_Send(out, len, MPI_BYTE, peer, i, inter);
+        }
+        if (serves && round)
+            printf("%d bytes: %.2f us\n", len, (MPI_Wtime() - begun) / n / 2 * 1e6);
+    }
+    MPI_Comm_disconnect(&inter);
+}
+
 /* ---- strangers ---- */
 
 static in_port_t listening_port(void)
@@ -642,7 +743,11 @@ int main(int argc, char **argv)
     else if (!strcmp(what, "within"))
         within();
     else if (!strcmp(what, "names"))
-        names();
+        names(argc > 2 ? argv[2] : NULL);
+    else if (!strcmp(what, "named"))
+        named(argv[2][0] == 's', argc > 3 ? argv[3] : NULL);
+    else if (!strcmp(what, "nameless"))
+        nameless(argc > 2 ? argv[2] : NULL);
     else if (!strcmp(what, "errors"))
         errors();
     else if (!strcmp(what, "join"))
@@ -651,6 +756,8 @@ int main(int argc, char **argv)
         mourns(argv[2]);
     else if (!strcmp(what, "slow"))
         slow(argv[2]);
+    else if (!strcmp(what, "rails"))
+        rails(argv[2], argv[3][0] == 's', argc > 4);
     else if (!strcmp(what, "crowded"))
         crowded(argv[2]);
     else if (!strcmp(what, "die"))

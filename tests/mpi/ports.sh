@@ -7,17 +7,18 @@ topology=$(cd "$(dirname "$0")/../.." && pwd)/etc/topologies/two-hosts-two-rails
 program=${PORTS_PROGRAM:-$BUILD/tests/mpi/ports} # standard/abi.sh has its own
 forbid=$BUILD/tests/libmrmpi/forbid
 
-# job RANKS CASE...; 0 RANKS: a process without launcher. $by: options of mrrun; $under: words before the program, in
-# all jobs, or where the case is $one
+# job RANKS[@HOST] CASE...; 0 RANKS: a process without launcher. $by: options of mrrun; $under: words before the
+# program, in all jobs, or where the case is $one
 job() {
-  local n=$1
+  local n=${1%@*} host=
+  [[ $1 != *@* ]] || host="--host ${1#*@}"
   shift
   # shellcheck disable=SC2086
   if [ "${one:-$1}" = "$1" ]; then set -- ${under:-} "$program" "$@"; else set -- "$program" "$@"; fi
   # shellcheck disable=SC2086
   case $n in
   0) timeout -k 5 100 "$@" ;;
-  *) timeout -k 5 100 mrrun ${by:-} -n "$n" "$@" ;;
+  *) timeout -k 5 100 mrrun ${by:-} $host -n "$n" "$@" ;;
   esac </dev/null
 }
 
@@ -52,6 +53,34 @@ ok "halves of a job" job 4 within
 ok "names of services, in a job" job 3 names
 ok "and without launcher" job 0 names
 ok "wrong ports are errors, and so are closed ones" job 2 errors
+
+# Names at fabricd, one of ours
+mkdir "$tmp/state"
+cat >"$tmp/fabricd.yaml" <<END
+policy: $topology.none
+state: $tmp/state
+socket: $tmp/fabricd.sock
+END
+export MRMPI_FABRICD_SOCKET=$tmp/fabricd.sock
+job 1 nameless user >"$tmp/out" 2>&1
+is "names of a user without fabricd are errors" $? 0
+like "and the error says why" '"left behind": the launcher keeps no such name, and no fabricd answers at .*/fabricd.sock' "$tmp/out"
+fabricd --config "$tmp/fabricd.yaml" 2>"$tmp/fabricd.log" &
+daemon=$!
+on_exit "kill $daemon 2>/dev/null"
+wait_for 10 test -S "$tmp/fabricd.sock" || cat "$tmp/fabricd.log"
+for scope in "" user; do
+  ok "two jobs meet by the name of a service${scope:+, scope $scope}" jobs_end 0 "2 named serve $scope" "2 named call $scope"
+done
+ok "and without launcher" jobs_end 0 "0 named serve" "0 named call"
+ok "names of a job are not for others" jobs_end 0 "1 names job" "1 names job"
+job 1 nameless >"$tmp/out" 2>&1
+is "a name ends with its process" $? 0
+like "and is not published" '"left behind" is not published' "$tmp/out"
+kill $daemon
+wait $daemon
+unset MRMPI_FABRICD_SOCKET
+
 p=$tmp/port
 for sizes in "1 1" "2 3" "4 1" "0 2" "0 0"; do
   read -r a b <<<"$sizes"
@@ -64,6 +93,38 @@ ok "the other job dies: an error, and this job goes on" jobs_end 137 "2 mourn $p
 ok "a thousand strangers connect, and say nothing" jobs_end 0 "1 crowded $p" "1 call $p 1"
 ok "a job is slow with its first words" jobs_end 0 "2 serve $p 1" "3 slow $p"
 ok "processes meet over a socket of theirs" jobs_end 0 "1 join $p l" "0 join $p call"
+
+# Two namespaces of the network, with a cable between them and no IPv4
+cabled() { # COMMAND...: in the first; $other: a process of the second
+  unshare -n sleep 100 &
+  other=$!
+  # shellcheck disable=SC2016
+  unshare -n bash -c 'export other=$1
+    ip link add va type veth peer name vb && ip link set vb netns "$other" || exit
+    ip link set lo up; ip addr del 127.0.0.1/8 dev lo 2>/dev/null
+    ip addr add fd00::1/64 dev va nodad && ip link set va up || exit
+    nsenter -n -t "$other" sh -c "ip addr add fd00::2/64 dev vb nodad && ip link set vb up && ip link set lo up" || exit
+    "${@:2}"' _ "$other" "$@"
+  local got=$?
+  kill $other
+  return $got
+}
+through() { # loopback|cable FILE: two processes without launcher, the second here or at the other end
+  local there=()
+  [ "$1" = loopback ] || there=(nsenter -n -t "$other")
+  timeout -k 5 100 "$program" serve "$2" 1 &
+  local first=$!
+  timeout -k 5 100 "${there[@]}" "$program" call "$2" 1 && wait $first
+}
+export -f through
+if [ "$(id -u)" = 0 ] && cabled true 2>"$tmp/why"; then
+  for way in loopback cable; do
+    rm -f "$p"
+    ok "by IPv6 alone, over the $way" cabled through $way "$p"
+  done
+else
+  echo "# no namespaces of the network with IPv6: $(cat "$tmp/why" 2>/dev/null)"
+fi
 
 # copies_of WORDS...: the ranks of two jobs, one of them under `forbid WORDS --`, that have read another's memory
 copies_of() {
@@ -89,6 +150,21 @@ MRMPI_OVERSUBSCRIBED=1 ok "ranks that sleep early" jobs_end 0 "3 serve $p 1" "2 
 for links in auto ud; do
   ok "jobs on two hosts ($links)" far $links 0 "2 serve $p 1" "2 call $p 1"
   ok "three jobs on two hosts ($links)" far $links 0 "2 a $p" "2 b $p" "1 c $p"
+  ok "two jobs on two hosts, three times ($links)" far $links 0 "2 serve $p 3" "2 call $p 3"
 done
 ok "a job on two hosts dies" far auto 137 "2 mourn $p" "2 die $p"
+ok "a job on one of the hosts" far auto 0 "2 serve $p 1" "1@h2 call $p 1"
+
+# over_rails LINKS COUNTER [down]: large messages go both ways between the jobs; prints the sum of that counter
+over_rails() {
+  MRMPI_STATS=1 far "$1" 0 "2 rails $p serve ${3:-}" "2 rails $p call" >"$tmp/out" 2>&1 || cat "$tmp/out"
+  counted "$2"
+}
+n=$(over_rails rc net_stripes)
+ok "large messages between jobs are read over rails ($n parts)" test "$n" -ge 80
+n=$(over_rails ud ud_zcopy)
+ok "or come as datagrams ($n)" test "$n" -ge 40
+for links in rc ud; do
+  ok "a rail dies meanwhile ($links)" test "$(over_rails $links broken down)" -ge 2
+done
 done_testing
