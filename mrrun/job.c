@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "mrrun/agents.h"
+#include "mrrun/offspring.h"
 #include "mrrun/reach.h"
 #include "mrrun/server.h"
 #include "mrrun/strangers.h"
@@ -622,6 +623,12 @@ static void on_end_signal(struct job *job, int sig)
         return;
     }
     if (!job->running) {
+        if (job->offspring) {
+            job_say(job, "%s: asking the jobs to end that ranks have started (again: kills at once)",
+                    verdict_signal_name(sig, name));
+            job->phase = JOB_ENDING;
+            job->status = job->status ? job->status : 128 + sig;
+        }
         job->hurry = true;
         return;
     }
@@ -808,6 +815,22 @@ static void tell_answers(struct job *job)
         end_late_job(job);
 }
 
+/* When the ranks have been ended, or have ended before the request. */
+static void end_offspring(struct job *job)
+{
+    uint64_t now = job_now_ms();
+
+    if (!job->offspring || job->running || (job->phase == JOB_RUNNING && !job->failed))
+        return;
+    if (!job->offspring_kill_at_ms) {
+        offspring_signal(job->scratch.path, SIGTERM);
+        job->offspring_kill_at_ms = now + patience_ms(job) + job->opts->grace_s * 1000ull;
+    } else if (now >= job->offspring_kill_at_ms) {
+        offspring_signal(job->scratch.path, SIGKILL);
+        job->offspring_kill_at_ms = now + patience_ms(job);
+    }
+}
+
 void job_on_time(struct job *job)
 {
     uint64_t until = job_output_until_ms(job);
@@ -829,6 +852,7 @@ void job_on_time(struct job *job)
     }
     if (job->inquiry.until_ms)
         tell_answers(job);
+    end_offspring(job);
     if (job->kill_at_ms && now >= job->kill_at_ms) {
         job_say(job, "%d rank%s not gone after %d s; killing", job->running, job->running == 1 ? " is" : "s are",
                 job->opts->grace_s);

@@ -107,6 +107,8 @@ struct job {
     struct suspect suspect;
     struct server_event abort; /* if abort_held: the abort whose judgement waits for the agents */
     bool abort_held;
+    bool offspring;                /* jobs that ranks have started are there, as of the last end of a process */
+    uint64_t offspring_kill_at_ms; /* they were asked to end; 0: not so */
     int unheard; /* a rank that ended with code 0; whether after MPI_Finalize may still be heard; or -1 */
     uint64_t unheard_until_ms;
     bool hurry; /* wait for no reader of our output */

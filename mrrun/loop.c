@@ -12,6 +12,7 @@
 
 #include "mrrun/agents.h"
 #include "mrrun/job.h"
+#include "mrrun/offspring.h"
 #include "mrrun/server.h"
 #include "mrrun/spawn.h"
 
@@ -88,6 +89,7 @@ static int wait_ms(const struct job *job)
         job->unheard >= 0 ? job->unheard_until_ms : 0,
         job_output_until_ms(job),
         job->agents ? agents_due_ms(job->agents) : 0,
+        job->offspring ? job->offspring_kill_at_ms : 0,
     };
     uint64_t next = 0, now = job_now_ms();
 
@@ -149,9 +151,9 @@ static void read_local_exec_failure(struct job *job)
 
 /*
  * A rank that is gone can write no more: its pipe is done when empty, even if another process still holds the other
- * end.
+ * end. Only the jobs that it has started still write there (offspring).
  */
-static void serve_source(struct source *src, short revents)
+static void serve_source(struct source *src, short revents, bool offspring)
 {
     if (src->fd < 0 || sink_full(src->sink))
         return;
@@ -160,7 +162,7 @@ static void serve_source(struct source *src, short revents)
         return;
     }
     struct pollfd p = {.fd = src->fd, .events = POLLIN};
-    if (src->owner_gone && poll(&p, 1, 0) == 0)
+    if (src->owner_gone && !offspring && poll(&p, 1, 0) == 0)
         source_close(src);
 }
 
@@ -238,6 +240,7 @@ static void reap(struct job *job)
     for (int r = 0; r < job->place.ranks && !job->agents; r++)
         reap_local_rank(job, r);
     reap_orphans(job);
+    job->offspring = !job->agents && offspring_any(job->scratch.path);
 }
 
 static void read_job_signals(struct job *job)
@@ -329,7 +332,8 @@ static void turn(struct job *job, struct pollfd *set)
     size_t n = fill(job, set);
 
     /* With all ranks gone, only a late word of one of them or a slow reader of our output is waited for. */
-    int timeout = job->running || starting(job) || job->suspect.set || job->unheard >= 0 || job->out.len || job->err.len
+    int timeout = job->running || starting(job) || job->suspect.set || job->unheard >= 0 || job->out.len ||
+                          job->err.len || job->offspring
                       ? wait_ms(job)
                       : 0;
     int ready = poll(set, n, timeout);
@@ -347,8 +351,8 @@ static void turn(struct job *job, struct pollfd *set)
         drain_server(job);
     for (size_t i = AT_HEAD; i < AT_HEAD + 2 * (size_t)job->place.ranks; i += 2) {
         struct rank *r = &job->ranks[(i - AT_HEAD) / 2];
-        serve_source(&r->out, set[i].revents);
-        serve_source(&r->err, set[i + 1].revents);
+        serve_source(&r->out, set[i].revents, job->offspring);
+        serve_source(&r->err, set[i + 1].revents, job->offspring);
     }
     if (job->agents)
         serve_agents(job);
@@ -382,7 +386,7 @@ int job_loop(struct job *job)
 
     if (!set)
         abort();
-    while (job->running || starting(job) || job->suspect.set || job->unheard >= 0 ||
+    while (job->running || starting(job) || job->suspect.set || job->offspring || job->unheard >= 0 ||
            (output_pending(job) && !job->hurry))
         turn(job, set);
     for (int i = 0; i < job->outfiles.count; i++)

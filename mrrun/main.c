@@ -23,6 +23,7 @@
 #include "mrrun/environment.h"
 #include "mrrun/explain.h"
 #include "mrrun/job.h"
+#include "mrrun/offspring.h"
 #include "mrrun/program.h"
 #include "mrrun/rails.h"
 #include "mrrun/report.h"
@@ -567,6 +568,10 @@ static int run(struct job *job, struct report *report, char *why, size_t cap)
                  strerror(-err));
         return STATUS_FAILED;
     }
+    if (!hosts_far(&job->hosts) && (err = offspring_open(job->scratch.path))) {
+        snprintf(why, cap, "cannot make a directory in %s: %s", job->scratch.path, strerror(-err));
+        return end_unstarted(job, why);
+    }
     if (server_start(&job->place, job->universe, job->job_id, job->scratch.path, why, cap))
         return end_unstarted(job, why);
     if (hosts_far(&job->hosts)) {
@@ -746,6 +751,10 @@ int main(int argc, char **argv)
         mrrun_options_clear(&opts);
         return complain(STATUS_USAGE, why);
     }
+    if (offspring_register()) {
+        mrrun_options_clear(&opts);
+        return complain(STATUS_FAILED, "the mrrun of the program that has started this job is gone");
+    }
     forget_outer_launcher();
     sink_init(&job.out, 1);
     sink_init(&job.err, 2);
@@ -768,6 +777,7 @@ int main(int argc, char **argv)
         complain(status, why);
     report_close(&report);
     clear(&job);
+    offspring_leave();
     mrrun_options_clear(&opts);
     return status;
 }

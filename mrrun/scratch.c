@@ -2,6 +2,8 @@
 /* The scratch directory and its janitor. */
 #include "mrrun/scratch.h"
 
+#include "mrrun/offspring.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -117,6 +119,7 @@ static _Noreturn void janitor(const char *path, int fd, pid_t parent)
     for (size_t i = 0; i < list.count; i++)
         kill(-list.pgid[i], SIGKILL);
     free(list.pgid);
+    offspring_signal(path, SIGTERM);
     nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
     _exit(0);
 }

@@ -22,6 +22,9 @@ struct mr_launch_world {
     char *node_name; /* never NULL */
 };
 
+struct mr_launch_order;
+struct mr_launch_part;
+
 struct mr_launch_backend {
     const char *name; /* as in MRMPI_LAUNCHER */
     int (*init)(struct mr_launch_world *world);
@@ -35,6 +38,10 @@ struct mr_launch_backend {
     int (*unpublish_name)(const char *name);
     int (*universe)(void);     /* as mr_launch_universe; NULL: not known */
     int (*parts)(int **ranks); /* as mr_launch_parts; NULL: not known */
+    /* Of a checked order; 0: the launcher starts the job. NULL, -EOPNOTSUPP: the launcher cannot, so mrrun starts jobs
+     */
+    int (*start)(const struct mr_launch_order *order);
+    int (*parent)(char *port, size_t cap); /* as mr_launch_parent; NULL: the launcher does not say */
     int (*failed)(void);
     __attribute__((noreturn)) void (*abort)(int code, const char *why); /* the status is mr_launch_status(code) */
     int (*finalize)(void);
@@ -58,7 +65,19 @@ const char *mr_launch_fault(void); /* of this thread since the last clear; NULL:
 void mr_launch_clear_fault(void);
 
 /* ---- started.c ---- */
+int mr_launch_check(const struct mr_launch_order *order); /* 0, or what is wrong with the order */
+/* Hydra and Open MPI's mpirun end the whole job where a program cannot be run: looks for them, unless hosts are named.
+ */
+int mr_launch_check_programs(const struct mr_launch_order *order);
+/*
+ * At the end of this process. Waits for mrruns, unless they go on alone: other launchers than mrrun end what a rank
+ * leaves behind, or lose the output. alone: there is no launcher.
+ */
+void mr_launch_started_leave(bool alone);
+int mr_launch_start_mrrun(const struct mr_launch_order *order);
 int mr_launch_processors(void); /* that this process may run on */
+/* The program of a part: in the first of its directories that has the program, else as it is. */
+const char *mr_launch_program(const struct mr_launch_part *p, char *path, size_t cap);
 /* ---- ends.c ---- */
 void mr_launch_forget_ends(void);
 /* ---- guests.c ---- */

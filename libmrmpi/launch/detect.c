@@ -67,6 +67,11 @@ const char *mr_detect_pmi_launcher(void)
     return mr_config_foreign("FLUX_TASK_RANK") ? "Flux" : "the PMI launcher";
 }
 
+bool mr_detect_pmi_starts_jobs(void)
+{
+    return mr_config_foreign("HYDI_CONTROL_FD");
+}
+
 bool mr_detect_pmi_answers_at_fences(int version)
 {
     if (mr_config_foreign("PMI_JOBID") && mr_config_foreign("SLURM_STEP_ID"))

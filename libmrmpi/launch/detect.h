@@ -25,6 +25,8 @@ const char *mr_detect_pmix_launcher(void);
  * PMI-2, and reads no further message of such a rank in PMI-1.
  */
 bool mr_detect_pmi_answers_at_fences(int version);
+/* True if the PMI launcher is known to start further jobs for its ranks. */
+bool mr_detect_pmi_starts_jobs(void);
 
 /* True if one PMIx server serves all ranks on all nodes, as mrrun's does; others have a server for each node. */
 bool mr_detect_one_server(void);

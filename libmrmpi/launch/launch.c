@@ -186,6 +186,37 @@ int mr_launch_parts(int **ranks)
     return self.backend && self.backend->parts ? self.backend->parts(ranks) : 0;
 }
 
+int mr_launch_parent(char *port, size_t cap)
+{
+    return self.backend && self.backend->parent ? self.backend->parent(port, cap) : -ENOENT;
+}
+
+int mr_launch_start(const struct mr_launch_order *order)
+{
+    int err;
+
+    mr_launch_clear_fault();
+    if ((err = mr_launch_check(order)))
+        return err;
+    err = self.backend && self.backend->start ? self.backend->start(order) : -EOPNOTSUPP;
+    if (err != -EOPNOTSUPP)
+        return err;
+    mr_launch_clear_fault();
+    return mr_launch_start_mrrun(order);
+}
+
+void mr_launch_started_end(void)
+{
+    mr_launch_started_leave(!self.world.space || !*self.world.space);
+}
+
+bool mr_launch_waited(struct mr_launch_wait *w)
+{
+    mr_launch_count_ms(&w->clock_ms, &w->waited_ms);
+    return mr_launch_failed() ||
+           (mr_config.launcher_timeout_s && w->waited_ms >= mr_config.launcher_timeout_s * INT64_C(1000));
+}
+
 int mr_launch_failed(void)
 {
     return self.backend ? self.backend->failed() : 0;

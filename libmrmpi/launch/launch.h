@@ -139,10 +139,22 @@ struct mr_launch_order {
 #define MR_PARENT_VARIABLE "MRMPI_PARENT"
 /* The process of an mrrun; 0: the launcher starts the job; or a negative errno, with mr_launch_why(). */
 int mr_launch_start(const struct mr_launch_order *order);
+/* How many ranks are started if there is room for all that are wanted. */
+int mr_launch_most(const struct mr_launch_part *part);
+/* The port of the program that had the launcher start this job. -ENOENT: the launcher knows none. */
+int mr_launch_parent(char *port, size_t cap);
+/*
+ * A launcher does not tell of the ends of such jobs. True: the launcher is gone, or processes that have not called
+ * MPI_Init since the first call, MRMPI_LAUNCHER_TIMEOUT_S ago, are not waited for any longer.
+ */
+struct mr_launch_wait {
+    int64_t clock_ms, waited_ms; /* 0 at first */
+};
+bool mr_launch_waited(struct mr_launch_wait *w);
 /* True once, when that mrrun has ended; *status: its exit status, 128 + a signal, or -1: not known. */
 bool mr_launch_started_ended(int pid, int *status);
-/* Waits until all of them have ended. */
-void mr_launch_started_wait(void);
+/* At the end of this process: waits for their end, unless they can go on alone. */
+void mr_launch_started_end(void);
 
 /* A sentence about the last failure of this thread: the launcher, the fault and the remedy, or the error's name. */
 const char *mr_launch_why(int err);

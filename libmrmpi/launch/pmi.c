@@ -297,6 +297,26 @@ static int pmi_universe(void)
     return err;
 }
 
+/* Hydra's mpiexec only: others either refuse, or have not been tried. */
+static int pmi_start(const struct mr_launch_order *order)
+{
+    if (!pmi.protocol->start || !mr_detect_pmi_starts_jobs())
+        return -EOPNOTSUPP;
+    int err = enter();
+
+    return err ? err : leave(pmi.protocol->start(&pmi, order));
+}
+
+/* The job's ranks find there what the order to start the job had with it. */
+static int pmi_parent(char *port, size_t cap)
+{
+    if (!mr_config_foreign("PMI_SPAWNED") || !pmi.protocol->start)
+        return -ENOENT;
+    int err = enter();
+
+    return err ? err : leave(pmi.protocol->get(&pmi, MR_PMI_PARENT_KEY, port, cap));
+}
+
 /* The connection is not read between two questions, so its end is found by polling. */
 static int pmi_failed(void)
 {
@@ -444,7 +464,8 @@ static int pmi_finalize(void)
 
 #define CLIENT(init_)                                                                                                  \
     .init = init_, .put = pmi_put, .fence_begin = pmi_fence_begin, .fence_end = pmi_fence_end, .get = pmi_get,         \
-    .universe = pmi_universe, .failed = pmi_failed, .abort = pmi_abort, .finalize = pmi_finalize
+    .universe = pmi_universe, .start = pmi_start, .parent = pmi_parent, .failed = pmi_failed, .abort = pmi_abort,      \
+    .finalize = pmi_finalize
 
 const struct mr_launch_backend mr_launch_pmi1 = {.name = "pmi1", CLIENT(pmi1_init)};
 const struct mr_launch_backend mr_launch_pmi2 = {.name = "pmi2", CLIENT(pmi2_init)};

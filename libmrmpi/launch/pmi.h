@@ -46,6 +46,8 @@ enum mr_pmi_wait {
 /* Messages that may come at an open fence. */
 enum { MR_PMI_FENCE_OVER = 0, MR_PMI_FENCE_LIFE = 1 };
 
+struct mr_launch_order;
+
 struct mr_pmi_protocol {
     const char *name;
     int version, subversion;
@@ -57,9 +59,12 @@ struct mr_pmi_protocol {
     int (*get)(struct mr_pmi *pmi, const char *key, char *value, size_t cap); /* -ENOENT: there is none */
     int (*mapping)(struct mr_pmi *pmi, char *value, size_t cap);              /* -ENOENT: the launcher has none */
     int (*universe)(struct mr_pmi *pmi);                                      /* 0: the launcher does not say */
+    int (*start)(struct mr_pmi *pmi, const struct mr_launch_order *order);    /* NULL: the protocol is not used so */
     int (*abort)(struct mr_pmi *pmi, int code, const char *why);
     int (*finish)(struct mr_pmi *pmi);
 };
+
+#define MR_PMI_PARENT_KEY "mrmpi-parent"
 
 extern const struct mr_pmi_protocol mr_pmi_protocol1, mr_pmi_protocol2;
 

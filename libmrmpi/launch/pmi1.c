@@ -3,9 +3,11 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "libmrmpi/launch/backend.h"
+#include "libmrmpi/launch/launch.h"
 #include "libmrmpi/launch/pmi.h"
 
 static int pmi1_value(struct mr_pmi *pmi, const char *name, char *value, size_t cap)
@@ -161,6 +163,111 @@ static int pmi1_universe(struct mr_pmi *pmi)
                : (int)n;
 }
 
+/* ---- starting a job ---- */
+
+/* A line of an order; a line break in the text would make two of it. */
+static bool put_line(FILE *out, const char *name, int number, const char *text)
+{
+    if (number < 0)
+        fprintf(out, "%s=%s\n", name, text);
+    else
+        fprintf(out, "%s%d=%s\n", name, number, text);
+    return !strchr(text, '\n');
+}
+
+static bool put_infos(FILE *out, const struct mr_launch_part *p)
+{
+    const char *const info[][2] = {{"wdir", p->wdir},
+                                   {"host", p->host},
+                                   {"host", p->add_host},
+                                   {"hostfile", p->hostfile},
+                                   {"hostfile", p->add_hostfile}};
+    bool fine = true;
+    int n = 0;
+
+    for (size_t i = 0; i < sizeof(info) / sizeof(info[0]); i++) {
+        if (!info[i][1])
+            continue;
+        put_line(out, "info_key_", n, info[i][0]);
+        fine &= put_line(out, "info_val_", n++, info[i][1]);
+    }
+    fprintf(out, "info_num=%d\n", n);
+    return fine;
+}
+
+/* Hydra knows no variables of an order: env(1) sets them. */
+static bool put_command(FILE *out, const struct mr_launch_part *p)
+{
+    char path[4096];
+    const char *program = mr_launch_program(p, path, sizeof(path));
+    bool fine = put_line(out, "execname", -1, p->env ? "/usr/bin/env" : program);
+    int n = 0;
+
+    for (const char *line = p->env; line && *(line += strspn(line, "\n")); line += strcspn(line, "\n"))
+        fprintf(out, "arg%d=%.*s\n", ++n, (int)strcspn(line, "\n"), line);
+    if (p->env)
+        fine &= put_line(out, "arg", ++n, program);
+    for (char *const *a = p->argv; a && *a; a++)
+        fine &= put_line(out, "arg", ++n, *a);
+    fprintf(out, "argcnt=%d\n", n);
+    return fine;
+}
+
+static char *write_order(const struct mr_launch_order *order, bool *fine)
+{
+    char *text = NULL;
+    size_t len;
+    FILE *out = open_memstream(&text, &len);
+
+    *fine = true;
+    for (int i = 0; out && i < order->parts; i++) {
+        const struct mr_launch_part *p = &order->part[i];
+
+        fprintf(out, "mcmd=spawn\nnprocs=%d\n", mr_launch_most(p));
+        *fine &= put_command(out, p);
+        fprintf(out, "totspawns=%d\nspawnssofar=%d\npreput_num=1\npreput_key_0=%s\npreput_val_0=%s\n", order->parts,
+                i + 1, MR_PMI_PARENT_KEY, order->parent);
+        *fine &= put_infos(out, p);
+        fprintf(out, "endcmd\n");
+    }
+    if (!out || fclose(out)) {
+        free(text);
+        return NULL;
+    }
+    return text;
+}
+
+static int pmi1_start(struct mr_pmi *pmi, const struct mr_launch_order *order)
+{
+    bool fine;
+    int err;
+    char *text;
+
+    if ((err = mr_launch_check_programs(order)))
+        return err;
+    text = write_order(order, &fine);
+    if (!text)
+        return -ENOMEM;
+    if (!fine)
+        err = mr_launch_fail(-EINVAL, "%s (%s) takes no line breaks in the words of a command", pmi->launcher,
+                             pmi->protocol->name);
+    else if (strlen(text) > MR_PMI_MESSAGE_MAX / 2)
+        err = mr_launch_fail(-EINVAL, "%s (%s) takes no command of more than %d characters", pmi->launcher,
+                             pmi->protocol->name, MR_PMI_MESSAGE_MAX / 2);
+    if (!err)
+        err = mr_pmi_send(pmi, text, strlen(text));
+    free(text);
+    if (!err)
+        err = mr_pmi_read_line(pmi, MR_PMI_SOON);
+    if (err)
+        return err;
+    if (!is_pmi1_answer(pmi, "spawn_result"))
+        return mr_pmi_nonsense(pmi, "spawn");
+    return pmi1_refused(pmi)
+               ? mr_launch_fail(-EINVAL, "%s (%s) refuses to start the processes", pmi->launcher, pmi->protocol->name)
+               : 0;
+}
+
 static int pmi1_abort(struct mr_pmi *pmi, int code, const char *why)
 {
     return send_line(pmi, write_line(pmi, "cmd=abort exitcode=%d\n", code));
@@ -183,6 +290,7 @@ const struct mr_pmi_protocol mr_pmi_protocol1 = {
     .get = pmi1_get,
     .mapping = pmi1_mapping,
     .universe = pmi1_universe,
+    .start = pmi1_start,
     .abort = pmi1_abort,
     .finish = pmi1_finish,
 };

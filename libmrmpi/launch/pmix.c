@@ -805,6 +805,86 @@ static int pmix_init(struct mr_launch_world *world)
     return 0;
 }
 
+/* ---- starting a job ---- */
+
+static void add_text_info(pmix_info_t *info, size_t *n, const char *key, const char *text)
+{
+    if (text)
+        PMIX_INFO_LOAD(&info[(*n)++], key, text, PMIX_STRING);
+}
+
+static void add_line(char ***list, const char *line, size_t len)
+{
+    char *text = strndup(line, len);
+    pmix_status_t rc = PMIX_SUCCESS;
+
+    if (text)
+        PMIX_ARGV_APPEND(rc, *list, text);
+    if (rc != PMIX_SUCCESS)
+        mr_log(MR_LOG_WARN, "no memory for a word of a command");
+    free(text);
+}
+
+static void describe_app(pmix_app_t *app, const struct mr_launch_part *p, const char *parent)
+{
+    enum { INFOS = 5 };
+    char path[4096], *variable = NULL;
+    const char *program = mr_launch_program(p, path, sizeof(path));
+
+    app->cmd = strdup(program);
+    add_line(&app->argv, program, strlen(program));
+    for (char *const *a = p->argv; a && *a; a++)
+        add_line(&app->argv, *a, strlen(*a));
+    if (asprintf(&variable, "%s=%s", MR_PARENT_VARIABLE, parent) > 0)
+        add_line(&app->env, variable, strlen(variable));
+    free(variable);
+    for (const char *line = p->env; line && *(line += strspn(line, "\n")); line += strcspn(line, "\n"))
+        add_line(&app->env, line, strcspn(line, "\n"));
+    app->cwd = p->wdir ? strdup(p->wdir) : getcwd(NULL, 0);
+    app->maxprocs = mr_launch_most(p);
+    PMIX_INFO_CREATE(app->info, INFOS);
+    if (!app->info)
+        return;
+    add_text_info(app->info, &app->ninfo, PMIX_WDIR, app->cwd);
+    add_text_info(app->info, &app->ninfo, PMIX_HOST, p->host);
+    add_text_info(app->info, &app->ninfo, PMIX_HOSTFILE, p->hostfile);
+    add_text_info(app->info, &app->ninfo, PMIX_ADD_HOST, p->add_host);
+    add_text_info(app->info, &app->ninfo, PMIX_ADD_HOSTFILE, p->add_hostfile);
+}
+
+static void on_spawned(pmix_status_t status, pmix_nspace_t nspace, void *cbdata)
+{
+    mr_answer_give(cbdata, status, NULL);
+}
+
+/* libpmix reads the order as long as it has not answered. */
+static int pmix_start(const struct mr_launch_order *order)
+{
+    pmix_app_t *apps;
+    struct mr_answer *a = NULL;
+    int err;
+
+    if (mr_detect_one_server()) /* mrrun, which serves one job */
+        return -EOPNOTSUPP;
+    if ((err = mr_launch_check_programs(order)))
+        return err;
+    PMIX_APP_CREATE(apps, order->parts);
+    if (!apps || !(a = mr_answer_new())) {
+        PMIX_APP_FREE(apps, (size_t)order->parts);
+        return -ENOMEM;
+    }
+    for (int i = 0; i < order->parts; i++)
+        describe_app(&apps[i], &order->part[i], order->parent);
+    err = await_answer(a, PMIx_Spawn_nb(NULL, 0, apps, (size_t)order->parts, on_spawned, a));
+    if (a->given)
+        PMIX_APP_FREE(apps, (size_t)order->parts);
+    if (err && a->given && err != -EOPNOTSUPP && err != -ECONNRESET)
+        err = mr_launch_fail(-EINVAL, "%s (PMIx) refuses to start the processes: %s", mr_detect_pmix_launcher(),
+                             PMIx_Error_string(a->status));
+    mr_answer_release(a);
+    return err;
+}
+
 static int pmix_failed(void)
 {
     return atomic_load_explicit(&job_failure, memory_order_relaxed);
@@ -862,6 +942,7 @@ const struct mr_launch_backend mr_launch_pmix = {
     .unpublish_name = pmix_unpublish_name,
     .universe = pmix_universe,
     .parts = pmix_parts,
+    .start = pmix_start,
     .failed = pmix_failed,
     .abort = pmix_abort,
     .finalize = pmix_finalize,

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Jobs that this process has started: each an mrrun, a child of this process in its process group, so that a launcher
- * that ends this process ends these jobs too. posix_spawn() leaves registered memory alone.
+ * Jobs that this process has started: each an mrrun, a child of this process. Where the mrrun of this process keeps
+ * account of them (mrrun/offspring.h) they have process groups of their own, and go on when this process ends; mrrun
+ * ends them if it ends the job. Elsewhere they are in the group of this process, so that a launcher that ends this
+ * process ends these jobs too. posix_spawn() leaves registered memory alone.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -15,6 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "libmrmpi/base/base.h"
 #include "libmrmpi/launch/backend.h"
 #include "libmrmpi/launch/launch.h"
 #include "libmrmpi/launch/triplets.h"
@@ -75,22 +78,17 @@ static void add_option(struct command_line *l, const char *option, const char *v
     add_word(l, value);
 }
 
-/* A program in the first of the directories that has it, else as it is. */
-static void add_program(struct command_line *l, const char *program, const char *dirs)
+const char *mr_launch_program(const struct mr_launch_part *p, char *path, size_t cap)
 {
-    char path[4096];
-
-    for (const char *dir = dirs; dir && *dir && *program != '/';) {
+    for (const char *dir = p->path; dir && *dir && *p->program != '/';) {
         size_t len = strcspn(dir, ": ");
-        int n = snprintf(path, sizeof(path), "%.*s/%s", (int)len, dir, program);
+        int n = snprintf(path, cap, "%.*s/%s", (int)len, dir, p->program);
 
-        if (len && n < (int)sizeof(path) && !access(path, X_OK)) {
-            add_word(l, path);
-            return;
-        }
+        if (len && n < (int)cap && !access(path, X_OK))
+            return path;
         dir += len + strspn(dir + len, ": ");
     }
-    add_word(l, program);
+    return p->program;
 }
 
 static void add_variables(struct command_line *l, const char *lines)
@@ -105,7 +103,7 @@ static void add_variables(struct command_line *l, const char *lines)
 /* In a word ":" alone mrrun would see the next program. */
 static int add_part(struct command_line *l, const struct mr_launch_part *p)
 {
-    char number[16];
+    char number[16], path[4096];
 
     if (l->num > 1)
         add_word(l, ":");
@@ -118,7 +116,7 @@ static int add_part(struct command_line *l, const struct mr_launch_part *p)
     add_option(l, "--add-hostfile", p->hostfile);
     add_option(l, "--add-hostfile", p->add_hostfile);
     add_variables(l, p->env);
-    add_program(l, p->program, p->path);
+    add_word(l, mr_launch_program(p, path, sizeof(path)));
     for (char *const *a = p->argv; a && *a; a++) {
         if (!strcmp(*a, ":"))
             return mr_launch_fail(-EINVAL, "an argument of a program may not be \":\"");
@@ -146,7 +144,12 @@ static void find_mrrun(char *path, size_t cap)
     snprintf(path, cap, "mrrun");
 }
 
-/* The environment with that variable in place of its present value. NULL: no memory. The caller frees the array. */
+#define CHOICE "MRMPI_LAUNCHER="
+
+/*
+ * The environment with that variable in place of its present value, and without the choice of this process's launcher:
+ * the new processes have another one. NULL: no memory. The caller frees the array.
+ */
 static char **environment_with(char *variable)
 {
     size_t name = strcspn(variable, "=") + 1;
@@ -157,13 +160,21 @@ static char **environment_with(char *variable)
         n++;
     out = malloc(((size_t)n + 2) * sizeof(*out));
     for (int i = 0; out && i < n; i++)
-        if (strncmp(environ[i], variable, name))
+        if (strncmp(environ[i], variable, name) && strncmp(environ[i], CHOICE, strlen(CHOICE)))
             out[k++] = environ[i];
     if (out) {
         out[k++] = variable;
         out[k] = NULL;
     }
     return out;
+}
+
+static bool mrrun_keeps_account(void)
+{
+    char path[4096];
+    int len = snprintf(path, sizeof(path), "%s/started", mr_config.inquiry);
+
+    return *mr_config.inquiry && len < (int)sizeof(path) && !access(path, W_OK | X_OK);
 }
 
 static int prepare(posix_spawnattr_t *how, posix_spawn_file_actions_t *files)
@@ -182,7 +193,8 @@ static int prepare(posix_spawnattr_t *how, posix_spawn_file_actions_t *files)
     sigfillset(&all);
     posix_spawnattr_setsigmask(how, &none);
     posix_spawnattr_setsigdefault(how, &all);
-    posix_spawnattr_setflags(how, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    posix_spawnattr_setflags(how, (short)(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
+                                          (mrrun_keeps_account() ? POSIX_SPAWN_SETPGROUP : 0)));
     err = posix_spawn_file_actions_addopen(files, STDIN_FILENO, "/dev/null", 0, 0);
     if (err) {
         posix_spawnattr_destroy(how);
@@ -219,7 +231,7 @@ static int start_mrrun(char **words, char *variable)
     return s->pid;
 }
 
-/* ---- all launchers ---- */
+/* ---- orders ---- */
 
 static int check_launch_part(const struct mr_launch_part *p)
 {
@@ -240,17 +252,58 @@ static int check_launch_part(const struct mr_launch_part *p)
                : mr_launch_fail(-EINVAL, "the info key soft has no number from 1 to %d: \"%.60s\"", p->ranks, p->soft);
 }
 
-int mr_launch_start(const struct mr_launch_order *order)
+int mr_launch_check(const struct mr_launch_order *order)
+{
+    int err = 0;
+
+    for (int i = 0; i < order->parts && !err; i++)
+        err = check_launch_part(&order->part[i]);
+    return err;
+}
+
+static int check_program(const struct mr_launch_part *p)
+{
+    char path[4096], found[4096];
+    const char *program = mr_launch_program(p, path, sizeof(path)), *dirs = mr_config_foreign("PATH");
+    bool named = p->host || p->add_host || p->hostfile || p->add_hostfile;
+    bool slash = strchr(program, '/');
+
+    for (const char *dir = dirs; !named && !slash && dir && *dir; dir += strcspn(dir, ":"), dir += *dir == ':') {
+        snprintf(found, sizeof(found), "%.*s/%s", (int)strcspn(dir, ":"), dir, program);
+        if (!access(found, X_OK))
+            return 0;
+    }
+    snprintf(found, sizeof(found), "%s/%s", *program != '/' && p->wdir ? p->wdir : *program != '/' ? "." : "", program);
+    if (named || (slash && !access(found, X_OK)))
+        return 0;
+    return mr_launch_fail(-EINVAL, "cannot run '%s': %s", program, slash ? strerror(errno) : "it is not in PATH");
+}
+
+int mr_launch_check_programs(const struct mr_launch_order *order)
+{
+    int err = 0;
+
+    for (int i = 0; i < order->parts && !err; i++)
+        err = check_program(&order->part[i]);
+    return err;
+}
+
+int mr_launch_most(const struct mr_launch_part *p)
+{
+    int least, largest;
+
+    return p->soft && mr_triplets_read(p->soft, p->ranks, &least, &largest) ? largest : p->ranks;
+}
+
+int mr_launch_start_mrrun(const struct mr_launch_order *order)
 {
     struct command_line l = {0};
     char *variable = NULL;
     int err = 0;
 
-    mr_launch_clear_fault();
     add_word(&l, "mrrun");
     for (int i = 0; i < order->parts && !err; i++)
-        if (!(err = check_launch_part(&order->part[i])))
-            err = add_part(&l, &order->part[i]);
+        err = add_part(&l, &order->part[i]);
     if (!err && asprintf(&variable, "%s=%s", MR_PARENT_VARIABLE, order->parent) < 0)
         variable = NULL;
     if (!err && (l.no_memory || !variable))
@@ -307,13 +360,15 @@ bool mr_launch_started_ended(int pid, int *status)
     return found;
 }
 
-void mr_launch_started_wait(void)
+void mr_launch_started_leave(bool alone)
 {
+    const bool go_on = alone || mrrun_keeps_account();
+
     while (started) {
         struct started *s = started;
         int status;
 
-        has_ended(s, 0, &status);
+        has_ended(s, go_on ? WNOHANG : 0, &status);
         started = s->next;
         free(s);
     }

@@ -76,6 +76,12 @@ options=()
 for p in env comm coll session p2p_sizes p2p_modes threads; do mpi "$p under Hydra" 4 "$BUILD/tests/mpi/$p"; done
 mpi "session by the world under Hydra" 2 "$BUILD/tests/mpi/session" world
 MRMPI_LAUNCHER=pmi2 mpi "coll under Hydra by PMI-2" 7 "$BUILD/tests/mpi/coll"
+for words in "some 3" "launcher pmi" "parts" "tree"; do
+  # shellcheck disable=SC2086
+  MRMPI_LAUNCHER_TIMEOUT_S=10 mpi "spawn $words: Hydra starts the processes" 2 "$BUILD/tests/mpi/spawn" $words
+done
+MRMPI_LAUNCHER=pmi2 hydra -n 2 "$BUILD/tests/mpi/spawn" launcher mrrun
+is "and mrrun where Hydra is not asked (PMI-2)" $? 0
 hydra -n 2 "$BUILD/tests/mpi/session" again
 like "MPI that starts again is refused" "Hydra's mpiexec \(PMI-1\) takes a process into its job once" "$tmp/err"
 hydra -n 2 "$BUILD/tests/mpi/fatal" abort

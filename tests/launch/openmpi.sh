@@ -15,6 +15,11 @@ openmpi -n 3 "$client"
 is "three ranks under Open MPI's mpirun" "$? $(grep -c '^rank [012]/3 local [012]/3 nodes 1 .* map 0,0,0 peers 0,1,2' "$tmp/out")" "0 3"
 openmpi -n 3 "$BUILD/tests/mpi/coll"
 is "a program of collectives" "$? $(cat "$tmp/out")" "0 "
+for words in "some 2" "launcher pmix" "tree"; do
+  # shellcheck disable=SC2086
+  MRMPI_LAUNCHER_TIMEOUT_S=20 openmpi -n 2 "$BUILD/tests/mpi/spawn" $words
+  is "spawn $words: mpirun starts the processes" "$? $(cat "$tmp/out")" "0 "
+done
 openmpi -n 2 env -u PMIX_NAMESPACE "$client"
 is "without its PMIx: no jobs of one rank" "$(($? != 0)) $(grep -c '^rank' "$tmp/out")" "1 0"
 like "launcher and remedy are told" "Open MPI's mpirun started this process as one of several.*mpiexec.hydra" "$tmp/out"

@@ -87,7 +87,7 @@ enum mr_err mr_comm_meet_parent(void)
     return MR_SUCCESS;
 }
 
-void mr_launch_started_wait(void)
+void mr_launch_started_end(void)
 {
 }
 

@@ -6,6 +6,9 @@
  *     parts          two programs, with their arguments, numbers and directory
  *     keys DIR       what infos say: numbers, hosts, directories, variables, files
  *     universe N     MPI_UNIVERSE_SIZE
+ *     launcher NAME  the launcher of the parents starts the children: "pmi", "pmix" or "mrrun"
+ *     outlives DIR   children go on when the parents have ended: they wait for the file go, and say their last words
+ *     outlived DIR   and when a parent has died
  *     many ROUNDS N  N children, so many times; what the parent keeps of them
  *     tree           children that have children
  *     wrong          programs that cannot be run, that end early, wrong arguments
@@ -137,7 +140,7 @@ static int universe_size(void)
 /* What the first of the children tells the parents. */
 struct facts {
     int size, universe, apps[2];
-    char dir[512], a[32], b[32];
+    char dir[512], a[32], b[32], launcher[8];
 };
 
 static MPI_Info info_of(const char *const *words)
@@ -180,6 +183,11 @@ static void child_of_keys(MPI_Comm parent)
     CHECK(there && *app < 2 && getcwd(f.dir, sizeof(f.dir)));
     mine[*app] = 1;
     MPI_Allreduce(mine, f.apps, 2, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    snprintf(f.launcher, sizeof(f.launcher), "%s",
+             getenv("PMI_FD")                                               ? "pmi"
+             : !getenv("PMIX_NAMESPACE")                                    ? "none"
+             : !strncmp(getenv("PMIX_NAMESPACE"), "mrrun", strlen("mrrun")) ? "mrrun"
+                                                                            : "pmix");
     if (getenv("SPAWN_A"))
         snprintf(f.a, sizeof(f.a), "%s", getenv("SPAWN_A"));
     if (getenv("SPAWN_B"))
@@ -248,6 +256,64 @@ static void keys(const char *dir)
     CHECK(!strcmp(facts.a, "") && !strcmp(facts.b, "4") && !strcmp(facts.dir, "/"));
     START_WITH(2, 0, "file", "/nowhere/file");
     soft_parts();
+}
+
+/* Of what mrrun refuses other launchers start some: they do not count slots. */
+static void by_launcher(const char *name)
+{
+    char *args[] = {"child", "facts", NULL};
+    int code = 0;
+    struct facts facts;
+    MPI_Comm inter;
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    START_WITH(2, 2, "nonesuch", "whatever");
+    CHECK(!strcmp(facts.launcher, name));
+    START_WITH(3, 2, "soft", "1:2", "env", "SPAWN_A=1\nSPAWN_B=two words", "wdir", "/");
+    CHECK(!strcmp(facts.a, "1") && !strcmp(facts.b, "two words") && !strcmp(facts.dir, "/"));
+    EQ(class_of(MPI_Comm_spawn("/nowhere/program", args, 1, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter, &code)),
+       MPI_ERR_SPAWN);
+    EQ(code, MPI_ERR_SPAWN);
+    START_WITH(1, 1, "nonesuch", "whatever");
+    if (getenv("MRMPI_LAUNCHER_TIMEOUT_S"))
+        EQ(class_of(MPI_Comm_spawn("true", MPI_ARGV_NULL, 1, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter, &code)),
+           MPI_ERR_SPAWN);
+}
+
+/* ---- the end of parents ---- */
+
+static void touch(const char *dir, const char *name, long number)
+{
+    char path[512], there[512];
+    snprintf(path, sizeof(path), "%s/%s.new", dir, name);
+    snprintf(there, sizeof(there), "%s/%s", dir, name);
+    FILE *f = fopen(path, "w");
+    if (!f || fprintf(f, "%ld\n", number) < 0 || fclose(f) || rename(path, there))
+        abort();
+}
+
+/* Sorts of children: see "outlives". */
+static void outlive(char *dir, int dies)
+{
+    char *args[] = {"child", "slow", dir, NULL};
+    MPI_Comm inter;
+    EQ(MPI_Comm_spawn(self, args, 2, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter, MPI_ERRCODES_IGNORE), MPI_SUCCESS);
+    MPI_Comm_disconnect(&inter);
+    if (dies)
+        raise(SIGKILL);
+    MPI_Finalize();
+    touch(dir, "parent", getpid());
+    exit(0);
+}
+
+static void slow_child(const char *dir)
+{
+    char path[512];
+    snprintf(path, sizeof(path), "%s/go", dir);
+    if (rank == 0)
+        touch(dir, "child", getpid());
+    while (access(path, F_OK))
+        usleep(10000);
+    printf("last words of %d\n", rank);
 }
 
 static int child_processes(void)
@@ -358,6 +424,8 @@ static void child(MPI_Comm parent, char **argv)
     MPI_Comm_disconnect(&parent);
     MPI_Comm_get_parent(&again);
     EQ(again, MPI_COMM_NULL);
+    if (!strcmp(argv[2], "slow"))
+        slow_child(argv[3]);
 }
 
 int main(int argc, char **argv)
@@ -378,6 +446,10 @@ int main(int argc, char **argv)
         parts();
     } else if (!strcmp(argv[1], "keys")) {
         keys(argv[2]);
+    } else if (!strcmp(argv[1], "launcher")) {
+        by_launcher(argv[2]);
+    } else if (!strncmp(argv[1], "outlive", strlen("outlive"))) {
+        outlive(argv[2], !strcmp(argv[1], "outlived"));
     } else if (!strcmp(argv[1], "universe")) {
         EQ(universe_size(), atoi(argv[2]));
     } else if (!strcmp(argv[1], "many")) {

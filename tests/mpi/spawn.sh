@@ -29,6 +29,37 @@ ok "children have children" job 2 tree
 ok "200 in a row leave nothing behind" job 1 many 200 1
 ok "nor do 40 times 8" job 1 many 40 8
 ok "what cannot be started is an error of all, not a hang" job 2 wrong
+ok "the launcher of the parents is mrrun" job 2 launcher mrrun
+
+# parents that end before their children: begin CASE; then $mrrun is its process, and a child is there
+begin() {
+  rm -rf "$tmp/life"
+  mkdir "$tmp/life"
+  timeout -k 5 100 mrrun -n 1 "$program" "$1" "$tmp/life" >"$tmp/words" 2>"$tmp/complaints" </dev/null &
+  limited=$!
+  wait_for 60 test -e "$tmp/life/child"
+  mrrun=$(pgrep -P $limited -x mrrun)
+  child=$(cat "$tmp/life/child")
+}
+begin outlives
+ok "MPI_Finalize does not wait for jobs that were started" wait_for 60 test -e "$tmp/life/parent"
+ok "nor does mrrun end them" kill -0 "$child"
+touch "$tmp/life/go"
+wait $limited
+is "and their output is not lost" "$? $(sort "$tmp/words" | tr '\n' ' ')$(cat "$tmp/complaints")" "0 last words of 0 last words of 1 "
+for signal in TERM KILL; do
+  begin outlives
+  wait_for 60 test -e "$tmp/life/parent"
+  kill -$signal "$mrrun"
+  wait $limited
+  status=$?
+  ok "they end with the mrrun of their parent (SIG$signal)" process_gone "$child"
+  [ $signal = TERM ] && is "whose status says why" $status 143
+done
+begin outlived
+ok "and with a parent that dies" process_gone "$child"
+wait $limited
+is "the status is the parent's" $? 137
 ok "nobody disconnects" job 2 leaves
 ok "children die: an error of the parent" job 1 dies
 is "nothing is left behind" "$(leftovers)" ""

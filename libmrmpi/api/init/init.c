@@ -124,6 +124,6 @@ void mr_finalize(void)
     mr_comm_finalize();
     mr_making_finalize();
     mr_type_f90_finalize();
-    mr_launch_started_wait(); /* their output is passed on by this process's launcher */
+    mr_launch_started_end();
     mr_launch_finalize();
 }

@@ -363,7 +363,8 @@ struct mr_comm *mr_comm_parent;
 
 struct birth {
     struct acceptance at;
-    int launcher, status; /* its process; its exit status, once ended */
+    int launcher, status; /* the process of mrrun, 0: another launcher; its exit status, once ended */
+    struct mr_launch_wait wait;
     bool ended;
 };
 
@@ -373,7 +374,7 @@ static bool is_born(void *arg)
 
     if (is_asked(&b->at))
         return true;
-    b->ended = mr_launch_started_ended(b->launcher, &b->status);
+    b->ended = b->launcher ? mr_launch_started_ended(b->launcher, &b->status) : mr_launch_waited(&b->wait);
     return b->ended;
 }
 
@@ -400,6 +401,13 @@ static enum mr_err give_birth(const struct mr_spawn *job, struct ask *found)
         return spawn_error("", b.launcher);
     }
     mr_progress_until(is_born, &b);
+    if (b.ended && !b.launcher) {
+        mr_port_close(port);
+        return mr_fail(MR_ERR_SPAWN,
+                       "the launcher has been asked for the processes, and for %d s none has called MPI_Init "
+                       "(MRMPI_LAUNCHER_TIMEOUT_S), or the launcher is gone",
+                       (int)(b.wait.waited_ms / 1000));
+    }
     if (b.ended) {
         mr_port_close(port);
         return mr_fail(MR_ERR_SPAWN, "the processes ended before they had called MPI_Init (%s %d)",
@@ -424,8 +432,8 @@ static enum mr_err tell_part_sizes(const struct mr_bridge *b)
     return err;
 }
 
-/* A launcher that tells nothing has started all of them. */
-static enum mr_err hear_part_sizes(const struct mr_bridge *b, struct mr_spawned *s)
+/* A launcher that tells nothing has started all that it was asked for. */
+static enum mr_err hear_part_sizes(const struct mr_bridge *b, const struct mr_spawn *job, struct mr_spawned *s)
 {
     int parts = 0, *ranks = NULL;
     enum mr_err err = mr_receive_from_leader(b, &parts, sizeof(parts));
@@ -435,7 +443,7 @@ static enum mr_err hear_part_sizes(const struct mr_bridge *b, struct mr_spawned 
     if (!err && parts)
         err = mr_receive_from_leader(b, ranks, (size_t)parts * sizeof(*ranks));
     for (int i = 0; i < s->parts && !err; i++)
-        s->part[i].started = ranks ? ranks[i] : s->part[i].wanted;
+        s->part[i].started = ranks ? ranks[i] : mr_launch_most(&job->part[i]);
     free(ranks);
     return err;
 }
@@ -487,7 +495,7 @@ enum mr_err mr_comm_spawn(struct mr_comm *c, const struct mr_spawn *job, int roo
     if (!err && first) {
         struct mr_bridge b = bridge_of_roots(c, root, found.process, found.number);
 
-        if (!b.comm || hear_part_sizes(&b, spawned))
+        if (!b.comm || hear_part_sizes(&b, job, spawned))
             mr_log(MR_LOG_WARN, "the numbers of started processes did not arrive: array_of_errcodes is not exact");
     }
     tell_spawned(c, root, spawned);
@@ -499,12 +507,14 @@ enum mr_err mr_comm_meet_parent(void)
     struct ask ask = {0};
     bool first = mr_comm_world->rank == 0;
     enum mr_err err = MR_SUCCESS;
+    char port[MR_PORT_MAX];
 
-    if (!*mr_config.parent)
+    snprintf(port, sizeof(port), "%s", mr_config.parent);
+    if (!*port && mr_launch_parent(port, sizeof(port)))
         return MR_SUCCESS;
     unsetenv(MR_PARENT_VARIABLE); /* programs that this one starts have another parent */
     if (first)
-        err = put_question(mr_config.parent, &ask);
+        err = put_question(port, &ask);
     first &= !err;
     err = connect_groups(mr_comm_world, 0, first ? &ask : NULL, err, &mr_comm_parent);
     if (err)
