@@ -13,6 +13,7 @@
 #include "libmrmpi/p2p/p2p.h"
 #include "libmrmpi/api/init/helper.h"
 #include "libmrmpi/api/init/init.h"
+#include "libmrmpi/conn/fabric/names.h"
 #include "libmrmpi/launch/launch.h"
 #include "libmrmpi/io/io.h"
 #include "libmrmpi/rma/rma.h"
@@ -88,6 +89,10 @@ enum mr_err mr_comm_meet_parent(void)
 }
 
 void mr_launch_started_end(void)
+{
+}
+
+void mr_fabric_names_close(void)
 {
 }
 
