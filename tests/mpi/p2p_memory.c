@@ -15,6 +15,7 @@
 #define LEN  8000        /* sent eagerly, just */
 #define ALL  (16 << 20)  /* all senders' messages together */
 #define KEPT (512 << 10) /* of each sender's, by rank 0 (MRMPI_UNEXPECTED_MAX) */
+#define USED (64 << 10)  /* of a pool, since the warm-up */
 #define POOL (2 << 20)   /* of each rank: memory for messages inside the node, shared, made as far as it is used */
 #define MORE (4 << 20)   /* allowed beyond that: receive queues, rings, pools of malloc */
 enum { WARM, FLOOD, NEVER, END };
@@ -191,7 +192,7 @@ int main(int argc, char **argv)
     memset(area, 0, (size_t)count * LEN);
     memset(reqs, 0, (size_t)count * sizeof(*reqs));
     begun_create();
-    more = MORE + (long)count_pools() * POOL;
+    more = MORE + (long)count_pools() * (POOL - USED);
     warm_up(area);
     before = peak();
     for (int nonblocking = 0; nonblocking < 2; nonblocking++) {
