@@ -82,12 +82,12 @@ join() { manager JoinPartition 'ssasua{sv}' "$@"; }
 sed 's/- name: urgent/&\n    pkey: 0x0011\n    job members: yes/' simple.yaml >keys.yaml
 ok "a policy with a partition is in force" fabricctl policy apply keys.yaml
 stop "$(cat listener)"
-"$top/tests/fabricd/bus_peer.py" jobs 7 >signals 2>&1 &
+"$top/tests/fabricd/bus_peer.py" jobs 7 >joined 2>&1 &
 started
-ok "somebody listens" wait_for 10 grep -q ready signals
+ok "somebody listens" wait_for 10 grep -q ready joined
 is "the reply to a join has its P_Key" "$(join 7 urgent 1 h2 "$(id -u)" 2 lease u 3600 run u 3)" 'qs 17 ""'
 is "when all ports have it" "$(keys h1) $(keys h2)" "0 2"
-ok "of which the bus tells" wait_for 5 grep -q "^JobJoined /org/mrmpi/Fabric1 7 17 \['h2'\]" signals
+ok "of which the bus tells" wait_for 5 grep -q "^JobJoined /org/mrmpi/Fabric1 7 17 \['h2'\]" joined
 is "and counts it" "$(property NumJoined)" "u 1"
 manager ListJoined >q
 like "it is listed" '^a\(siqtas\) 1 "7" 3 17 [0-9]{16} 1 "h2"$' q
@@ -97,7 +97,7 @@ is "whose ports have it, too" "$(keys h1) $(keys h2)" "2 2"
 like "a class without a partition" '^qs 0 "job 9 has class .+batch.+, which has no pkey: nothing to do"$' <(join 9 batch 1 h2 "$(id -u)" 0)
 ok "a class that there is not" refused NoPartition "the policy in force has no class 'gold'" JoinPartition 'ssasua{sv}' 9 gold h2 0 ''
 ok "a host that there is not" refused NotJoined 'no active port in a subnet of this host: h9' JoinPartition 'ssasua{sv}' 9 urgent h2,h9 0 ''
-not_ok "is told nobody as joined" grep '^JobJoined .* 9 ' signals
+not_ok "is told nobody as joined" grep '^JobJoined .* 9 ' joined
 waits=()
 for j in 21 22 23; do
   join $j urgent 1 h1 65534 0 >joined-$j &
@@ -110,8 +110,8 @@ ok "a job leaves" manager LeavePartition si 8 -1
 is "and its hosts lose what no other job has" "$(keys h1) $(keys h2)" "0 2"
 ok "not a run that has ended long ago" refused NoSuchJob 'no such job has joined' LeavePartition si 7 2
 ok "the socket's orders, too" fabricctl job leave 7
-ok "are told" wait_for 5 grep -q '^JobLeft /org/mrmpi/Fabric1 7' signals
-ok "with their number" wait_for 5 grep -q "^PropertiesChanged /org/mrmpi/Fabric1 .*'NumJoined'" signals
+ok "are told" wait_for 5 grep -q '^JobLeft /org/mrmpi/Fabric1 7' joined
+ok "with their number" wait_for 5 grep -q "^PropertiesChanged /org/mrmpi/Fabric1 .*'NumJoined'" joined
 is "none is there" "$(property NumJoined) $(keys h2)" "u 0 0"
 like "the subnet manager" '^a\(sytsysbtu\) 1 "mlx5_[01]" 1 [0-9]+ "h1 mlx5_[01]" [0-9]+ "master" true [0-9]{16} 0$' <(property SubnetManagers)
 like "back to what was there before the first policy" '^ts 6 ' <(manager RollbackPolicy xb 0 false)

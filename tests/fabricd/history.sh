@@ -28,6 +28,12 @@ restart() { # the manager, killed
   start h1
   wait_for 20 on h1 status
 }
+begin_apply() { # of the policy, as $first, until opensm's file is written. The lines of an apply before are none of its own
+  rm -f q
+  fabricctl policy apply "$policy" >q 2>&1 &
+  first=$!
+  wait_for 10 grep -q '^wrote' q || ok "opensm's file is written" false
+}
 
 ok "opensm has the subnet up" simfab opensm wait
 cp "$osm" first.conf
@@ -68,9 +74,7 @@ ports >two.ports
 cp "$osm" two.conf
 kill -STOP "$(simfab opensm pid)"
 sed 's/share: 60/share: 40/' one.yaml >"$policy"
-fabricctl policy apply "$policy" >q 2>&1 &
-first=$!
-wait_for 10 grep -q '^wrote' q
+begin_apply
 SECONDS=0
 ok "while a change is made another one is refused" exits 1 fabricctl policy apply "$policy"
 ok "at once" test $SECONDS -le 3
@@ -135,9 +139,7 @@ ok "with a number of its own" wait_for 10 verified 7
 # how it can end
 kill -STOP "$(simfab opensm pid)"
 cp two.yaml "$policy"
-fabricctl policy apply "$policy" >q 2>&1 &
-first=$!
-wait_for 10 grep -q '^wrote' q
+begin_apply
 sm=$(simfab opensm pid)
 mv "$SIMFAB_DIR/opensm/h1.pid" pid # opensm runs, and cannot be told
 rc=0
@@ -151,9 +153,7 @@ not_ok "and not unfinished" grep -q unfinished status
 ports >has
 cp "$osm" has.conf
 kill -STOP "$sm"
-fabricctl policy apply "$policy" >q 2>&1 &
-first=$!
-wait_for 10 grep -q '^wrote' q
+begin_apply
 kill -KILL "$sm"
 rc=0
 wait $first || rc=$?

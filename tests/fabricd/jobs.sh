@@ -222,14 +222,14 @@ unset FABRICD_ROOT
 rm -rf state
 ok "a daemon" start
 worked_ms() { awk -v hz="$(getconf CLK_TCK)" '{ sub(/.*\) /, ""); print int(($12 + $13) * 1000 / hz) }' "/proc/$daemon/stat"; }
-"$tool" watch "$FABRICD_SOCKET" many-77 >watch4 2>&1 &
+"$tool" watch "$FABRICD_SOCKET" many-77 >watch6 2>&1 &
 started
 ok "10,000 jobs" "$tool" jobs "$FABRICD_SOCKET" 0 10000 urgent
 before=$(worked_ms)
 ok "of which 5,000 are set anew" "$tool" jobs "$FABRICD_SOCKET" 0 5000 batch
 each=$((($(worked_ms) - before) * 1000 / 5000))
 is "which takes less than a millisecond of work for each ($each us)" "$((each < 1000))" 1
-ok "a process of one of them" wait_for 10 sh -c 'tail -n 1 watch4 | grep -q class=batch'
+ok "a process of one of them" wait_for 10 sh -c 'tail -n 1 watch6 | grep -q class=batch'
 for class in urgent batch urgent batch; do "$tool" jobs "$FABRICD_SOCKET" 0 10000 $class || break; done
 short() { (($(wc -l <state/jobs.yaml) < 35000)); } # of the 55,000 lines that there were
 ok "the file of jobs is written anew meanwhile" wait_for 10 short

@@ -9,6 +9,7 @@ phase() { # N SECONDS: it begins, and lasts so long at least. A subnet manager m
 }
 begin() { # BYTES WINDOW: the job begins, with phase 0
   echo 0 >"$tmp/phase"
+  rm -f "$tmp/out"
   MRMPI_LOG_LEVEL=3 timeout -k 5 "${limit:-120}" mrrun -n 2 --hosts "${ends:-h1,h2}" --job-id "$job" --stats "$BUILD/tests/mpi/rail_load" "$1" "$2" "$tmp/phase" \
     >"$tmp/out" 2>&1 </dev/null &
   running=$!
