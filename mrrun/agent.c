@@ -19,6 +19,7 @@
 
 #include "libmrmpi/base/idioms.h"
 #include "mrrun/inquiry.h"
+#include "mrrun/offspring.h"
 #include "mrrun/peer.h"
 #include "mrrun/processes.h"
 #include "mrrun/ranks.h"
@@ -441,6 +442,7 @@ static void read_agent_signals(struct watch *w, uint32_t events)
         if (info.ssi_signo == SIGCHLD) {
             ranks_reap(&a->ranks);
             reap_others(a);
+            a->ranks.offspring = offspring_any(a->ranks.scratch.path);
         } else {
             end_by_signal(a, (int)info.ssi_signo);
         }

@@ -603,6 +603,14 @@ static void end_before_start(struct job *job, int sig)
     job->status = 128 + sig;
 }
 
+bool job_output_is_far(const struct job *job)
+{
+    for (int r = 0; r < job->place.ranks; r++)
+        if (job->ranks[r].out.far || job->ranks[r].err.far)
+            return true;
+    return false;
+}
+
 /* A first request to end is passed on, a second one kills. */
 static void on_end_signal(struct job *job, int sig)
 {
@@ -629,6 +637,8 @@ static void on_end_signal(struct job *job, int sig)
             job->phase = JOB_ENDING;
             job->status = job->status ? job->status : 128 + sig;
         }
+        if (job_output_is_far(job)) /* cut off; the agents end what their ranks have started */
+            job->status = job->status ? job->status : 128 + sig;
         job->hurry = true;
         return;
     }
@@ -819,10 +829,16 @@ static void tell_answers(struct job *job)
 static void end_offspring(struct job *job)
 {
     uint64_t now = job_now_ms();
+    bool far = job->agents && job_output_is_far(job);
 
-    if (!job->offspring || job->running || (job->phase == JOB_RUNNING && !job->failed))
+    if (!(job->offspring || far) || job->running || (job->phase == JOB_RUNNING && !job->failed))
         return;
-    if (!job->offspring_kill_at_ms) {
+    if (far) {
+        if (now >= job->offspring_kill_at_ms) {
+            reach_kill_strays(job);
+            job->offspring_kill_at_ms = now + patience_ms(job);
+        }
+    } else if (!job->offspring_kill_at_ms) {
         offspring_signal(job->scratch.path, SIGTERM);
         job->offspring_kill_at_ms = now + patience_ms(job) + job->opts->grace_s * 1000ull;
     } else if (now >= job->offspring_kill_at_ms) {

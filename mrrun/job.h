@@ -153,6 +153,8 @@ void job_on_exec_failure(struct job *job, int rank, int error, const char *why);
 void job_on_end(struct job *job, int rank); /* it is about to be reaped; job_on_exit() follows */
 void job_on_exit(struct job *job, int rank, int wait_status);
 void job_on_signal(struct job *job, int sig);
+/* Some output of ranks comes from agents still. */
+bool job_output_is_far(const struct job *job);
 void job_on_attach(struct job *job);
 void job_on_time(struct job *job);
 /* Time until which a reader of our output that takes nothing is waited for; 0: while the reader is there. */

@@ -89,7 +89,7 @@ static int wait_ms(const struct job *job)
         job->unheard >= 0 ? job->unheard_until_ms : 0,
         job_output_until_ms(job),
         job->agents ? agents_due_ms(job->agents) : 0,
-        job->offspring ? job->offspring_kill_at_ms : 0,
+        job->offspring || job_output_is_far(job) ? job->offspring_kill_at_ms : 0,
     };
     uint64_t next = 0, now = job_now_ms();
 
@@ -333,7 +333,7 @@ static void turn(struct job *job, struct pollfd *set)
 
     /* With all ranks gone, only a late word of one of them or a slow reader of our output is waited for. */
     int timeout = job->running || starting(job) || job->suspect.set || job->unheard >= 0 || job->out.len ||
-                          job->err.len || job->offspring
+                          job->err.len || job->offspring || job_output_is_far(job)
                       ? wait_ms(job)
                       : 0;
     int ready = poll(set, n, timeout);

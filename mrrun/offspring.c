@@ -24,7 +24,7 @@ int offspring_open(const char *scratch)
 }
 
 /* Visits all entries with a function that takes a process. */
-static int visit(const char *scratch, bool (*see)(pid_t pid, int arg), int arg)
+static int visit(const char *scratch, bool (*see)(pid_t pid, void *arg), void *arg)
 {
     char path[PATH_MAX];
     struct dirent *entry;
@@ -48,24 +48,48 @@ static int visit(const char *scratch, bool (*see)(pid_t pid, int arg), int arg)
 }
 
 /* Another process that has got the same number since leads no group, or hardly ever. */
-static bool is_there(pid_t pid, int arg)
+static bool is_there(pid_t pid, void *arg)
 {
     return getpgid(pid) == pid;
 }
 
-static bool send_signal(pid_t pid, int sig)
+static bool send_signal(pid_t pid, void *sig)
 {
-    return is_there(pid, 0) && !kill(pid, sig);
+    return is_there(pid, NULL) && !kill(pid, *(const int *)sig);
 }
 
 bool offspring_any(const char *scratch)
 {
-    return visit(scratch, is_there, 0);
+    return visit(scratch, is_there, NULL);
 }
 
 void offspring_signal(const char *scratch, int sig)
 {
-    visit(scratch, send_signal, sig);
+    visit(scratch, send_signal, &sig);
+}
+
+struct pid_list {
+    pid_t *pid;
+    int num, most;
+};
+
+static bool list_pid(pid_t pid, void *arg)
+{
+    struct pid_list *l = arg;
+
+    if (!is_there(pid, NULL))
+        return false;
+    if (l->num < l->most)
+        l->pid[l->num++] = pid;
+    return true;
+}
+
+int offspring_list(const char *scratch, pid_t *out, int most)
+{
+    struct pid_list l = {.pid = out, .most = most};
+
+    visit(scratch, list_pid, &l);
+    return l.num;
 }
 
 int offspring_register(void)

@@ -15,6 +15,7 @@
 
 #include "libmrmpi/base/idioms.h"
 #include "mrrun/environment.h"
+#include "mrrun/offspring.h"
 #include "mrrun/processes.h"
 #include "mrrun/processors.h"
 #include "mrrun/records.h"
@@ -512,15 +513,22 @@ void ranks_signal(struct ranks *ranks, int rank, int sig)
 
 void ranks_kill_all(struct ranks *ranks, const pid_t *but, int num_but)
 {
-    pid_t *kept = calloc((size_t)num_but + 1, sizeof(*kept));
+    enum { OFFSPRING_MOST = 1024 };
+    pid_t *kept = calloc((size_t)num_but + 1 + OFFSPRING_MOST, sizeof(*kept));
+    int num = num_but;
 
     ranks_signal(ranks, -1, SIGKILL);
     if (!kept)
         return;
     if (num_but)
         memcpy(kept, but, (size_t)num_but * sizeof(*kept));
-    kept[num_but] = ranks->scratch.janitor;
-    processes_kill_descendants(kept, num_but + 1);
+    kept[num++] = ranks->scratch.janitor;
+    if (!ranks->dismissed) {
+        num += offspring_list(ranks->scratch.path, kept + num, OFFSPRING_MOST);
+        offspring_signal(ranks->scratch.path, SIGTERM);
+    }
+    ranks->dismissed = true;
+    processes_kill_descendants(kept, num);
     free(kept);
 }
 
@@ -618,8 +626,10 @@ void ranks_serve(struct ranks *ranks)
 
         if (r->running || !r->pid)
             continue;
-        finish_output(&r->out);
-        finish_output(&r->err);
+        if (!ranks->offspring) {
+            finish_output(&r->out);
+            finish_output(&r->err);
+        }
         channel_end(&r->in);
     }
 }
@@ -629,13 +639,15 @@ void ranks_serve(struct ranks *ranks)
 int ranks_open(struct ranks *ranks)
 {
     struct rlimit more;
+    int err;
 
     ranks->exec_fd = ranks->deaths_fd = -1;
     getrlimit(RLIMIT_NOFILE, &ranks->files);
     more = ranks->files;
     more.rlim_cur = more.rlim_max;
     setrlimit(RLIMIT_NOFILE, &more);
-    return scratch_open(&ranks->scratch);
+    err = scratch_open(&ranks->scratch);
+    return err ? err : offspring_open(ranks->scratch.path);
 }
 
 void ranks_close(struct ranks *ranks)

@@ -45,6 +45,8 @@ struct ranks {
     unsigned port; /* where ranks find the PMIx server */
     const char *lib_dir;
     struct scratch scratch;
+    bool offspring; /* jobs that ranks have started are there, as of the last end of a process; */
+    bool dismissed; /* and were asked to end */
     struct rlimit files;
     sigset_t mask;
     void (*drain)(void *arg); /* before a rank's end is told */
@@ -64,7 +66,8 @@ void ranks_start(struct ranks *ranks, const struct wire_run *run, unsigned port,
 int ranks_index(const struct ranks *ranks, int rank);
 bool ranks_have(const struct ranks *ranks, pid_t pid);
 void ranks_signal(struct ranks *ranks, int rank, int sig); /* rank -1: to all */
-/* All and their descendants, but not these processes and theirs. */
+/* All and their descendants, but not these processes and theirs. Jobs that ranks have started are asked to end first.
+ */
 void ranks_kill_all(struct ranks *ranks, const pid_t *but, int num_but);
 /* Pairs of rank and enum ending. */
 void ranks_endings(struct ranks *ranks, struct wire_text *out);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Jobs that this process has started: each an mrrun, a child of this process. Where the mrrun of this process keeps
- * account of them (mrrun/offspring.h) they have process groups of their own, and go on when this process ends; mrrun
- * ends them if it ends the job. Elsewhere they are in the group of this process, so that a launcher that ends this
- * process ends these jobs too. posix_spawn() leaves registered memory alone.
+ * Jobs that this process has started: each an mrrun, a child of this process. Where the mrrun of this process, or its
+ * agent, keeps account of them (mrrun/offspring.h) they have process groups of their own, and go on when this process
+ * ends; mrrun ends them if it ends the job. Elsewhere they are in the group of this process, so that a launcher that
+ * ends this process ends these jobs too. posix_spawn() leaves registered memory alone.
  */
 #include <dlfcn.h>
 #include <errno.h>

@@ -35,7 +35,8 @@ ok "the launcher of the parents is mrrun" job 2 launcher mrrun
 begin() {
   rm -rf "$tmp/life"
   mkdir "$tmp/life"
-  timeout -k 5 100 mrrun -n 1 "$program" "$1" "$tmp/life" >"$tmp/words" 2>"$tmp/complaints" </dev/null &
+  # shellcheck disable=SC2086
+  timeout -k 5 100 ${by_agents:-mrrun} -n 1 "$program" "$1" "$tmp/life" >"$tmp/words" 2>"$tmp/complaints" </dev/null &
   limited=$!
   wait_for 60 test -e "$tmp/life/child"
   mrrun=$(pgrep -P $limited -x mrrun)
@@ -63,6 +64,32 @@ is "the status is the parent's" $? 137
 ok "nobody disconnects" job 2 leaves
 ok "children die: an error of the parent" job 1 dies
 is "nothing is left behind" "$(leftovers)" ""
+
+# The same on hosts of agents, which are this machine
+. "$(dirname "$0")/../mrrun/agents-lib.sh"
+by_agents="mrrun --launcher $on_host -hosts a,b --ppn 1"
+begin outlives
+ok "by agents: MPI_Finalize does not wait for jobs that were started" wait_for 60 test -e "$tmp/life/parent"
+ok "and their children live on" kill -0 "$child"
+touch "$tmp/life/go"
+wait $limited
+is "and their output is not lost, by agents" "$? $(sort "$tmp/words" | tr '\n' ' ')$(cat "$tmp/complaints")" "0 last words of 0 last words of 1 "
+for signal in TERM KILL; do
+  begin outlives
+  wait_for 60 test -e "$tmp/life/parent"
+  kill -$signal "$mrrun"
+  wait $limited
+  status=$?
+  ok "they end with that mrrun (SIG$signal)" process_gone "$child"
+  [ $signal = TERM ] && is "whose status says why, by agents" $status 143
+done
+begin outlived
+ok "and with a parent that dies there" process_gone "$child"
+wait $limited
+is "the status is that parent's" $? 137
+ok "nothing is left of these jobs" gone
+by_agents=
+
 far() { MRMPI_LINKS=$1 MRMPI_LOG_LEVEL=0 timeout -k 5 200 simfab run --topology "$topology" --model hdr -- timeout 150 mrrun -n 2 --ppn 1 "$program" "${@:2}" </dev/null; }
 for links in auto ud; do
   ok "on two hosts ($links)" far $links some 2
