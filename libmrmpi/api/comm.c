@@ -296,6 +296,8 @@ MPI_FN(int, Comm_disconnect, (MPI_Comm * comm))
     err = free_comm(comm, &c);
     if (!err)
         mr_guests_leave();
+    if (!err)
+        mr_guests_forget();
     API_LEAVE(c);
 }
 

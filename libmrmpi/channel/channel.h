@@ -128,6 +128,7 @@ struct mr_guest_rails {
     void (*carry)(struct mr_vc *vc);           /* the vc's packets go this way, from now on (mr_vc_change) */
     bool (*idle)(struct mr_vc *vc);            /* nothing of ours is under way there */
     void (*part)(struct mr_vc *vc, int error); /* closes the way, whatever is under way: mr_stream_unrailed follows */
+    bool (*forget)(int number);                /* frees what is left of closed ways. False: something is */
 };
 
 extern const struct mr_channel_ops mr_channel_self; /* self.c */
@@ -201,6 +202,7 @@ static inline struct mr_vc *mr_vc_get_peer(int world_rank) /* made on demand, ne
 int mr_vc_open_guests(const struct mr_channel_ops *ops);
 /* As mr_guest_number(); a virtual channel can then be made for that number. */
 int mr_vc_meet(const struct mr_card *card);
+void mr_vc_forget(int number); /* its virtual channel, if any: nothing refers to that */
 /* Packets of some peers ring no bell: waiters take short naps, and do not sleep. */
 extern MR_OWN bool mr_vc_unrung;
 
@@ -208,6 +210,12 @@ extern MR_OWN bool mr_vc_unrung;
 int mr_stream_open(struct mr_card *card);
 /* Ends the connection to a guest, behind all packets. */
 void mr_stream_leave(struct mr_vc *vc);
+/*
+ * No connection leads to the guest or from it, and none comes: its process has ended, or is lost. Or no packet was ever
+ * sent in either direction: then the two can meet as strangers again.
+ */
+bool mr_stream_has_left(const struct mr_vc *vc);
+void mr_stream_forget(struct mr_vc *vc); /* then */
 /* Guests on other hosts can be offered rails: the channel to other hosts is open. */
 void mr_stream_offer_rails(void);
 /* Opens the channel to other hosts, if it is not. 0 or a negative errno. */

@@ -113,7 +113,8 @@ struct stream_peer {
     struct stream_bytes *first, **last;
     unsigned num_waiting;       /* packets among them */
     unsigned num_in;            /* connections from the process */
-    bool ended;                 /* the process has said BYE, and has opened no connection since */
+    bool ended;                 /* the process has said BYE, and has opened no connection since; */
+    bool gone;                  /* the same at its end: none comes */
     unsigned byes, byes_before; /* how often; before the connection to it was begun */
     enum stream_reads reads;    /* of the memory of the process, by this one */
     int32_t pid;                /* if allowed: the process */
@@ -706,6 +707,7 @@ bool mr_stream_unrailed(struct mr_vc *vc, int error)
     close_out(p);
     p->failed = true;
     mr_vc_failed(guest_of(p), error);
+    mr_vc_change(vc, &mr_channel_stream);
     return true;
 }
 
@@ -722,6 +724,27 @@ void mr_stream_leave(struct mr_vc *vc)
         p->leaves = true;
     else
         leave_now(p);
+}
+
+bool mr_stream_has_left(const struct mr_vc *vc)
+{
+    const struct stream_peer *p = vc->stream;
+
+    if (!p || p->fd >= 0 || p->num_in || p->rails != RAILS_NONE)
+        return false;
+    return mr_vc_lost(vc) || (!p->failed && (p->gone || !mr_vc_is_used(vc)));
+}
+
+void mr_stream_forget(struct mr_vc *vc)
+{
+    struct stream_peer *p = vc->stream, **at = &stream.peers;
+
+    while (*at != p)
+        at = &(*at)->next;
+    *at = p->next;
+    close_out(p);
+    free(p->offer);
+    free(p);
 }
 
 /* ---- failures ---------------------------------------------------------------------------------------------------- */
@@ -776,6 +799,7 @@ static void in_ended(struct stream_in *in)
         stream_fail(p, -EOWNERDEAD);
     else if (!p->num_in)
         p->ended = true;
+    p->gone |= bye && ends;
     if (bye && !p->num_in && (ends || p->rails <= RAILS_OPEN)) /* else both say OFF */
         end_rails(p);
 }
@@ -937,7 +961,7 @@ static int hear_stranger(struct stream_in *in)
     in->next = stream.ins;
     stream.ins = in;
     p->num_in++;
-    p->ended = false;
+    p->ended = p->gone = false;
     offer_rails(p);
     return 1 + read_in(in);
 }

@@ -89,6 +89,17 @@ int mr_vc_meet(const struct mr_card *card)
     return number;
 }
 
+void mr_vc_forget(int number)
+{
+    struct mr_vc *vc = mr_vcs[number];
+
+    if (!vc)
+        return;
+    mr_reorder_clear(&vc->in);
+    free(vc);
+    mr_vcs[number] = NULL;
+}
+
 size_t mr_vc_learn_sizes(struct mr_vc *vc)
 {
     if (vc->ops && !vc->eager_max)

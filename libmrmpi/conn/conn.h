@@ -339,6 +339,8 @@ struct mr_guest_terms {
 struct mr_peer *mr_peer_meet(int number, const struct mr_guest_terms *t, const struct mr_address *address);
 /* Closes the peer. mr_stream_unrailed() is called once closed. */
 void mr_peer_part(struct mr_peer *p, int error);
+/* Frees the closed peers of that number, which nothing above uses. False: one is open, or cannot be freed yet. */
+bool mr_peer_forget(int number);
 
 /* ---- subchannels, examined --------------------------------------------------------------------------------------- */
 

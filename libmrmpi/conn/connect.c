@@ -137,6 +137,16 @@ void mr_peer_part(struct mr_peer *p, int error)
     mr_cm_abandon_answer(&p->cm);
 }
 
+static bool is_listed(const struct mr_peer *p)
+{
+    return p->connect->connecting || p->connect->recovering;
+}
+
+bool mr_peer_forget(int number)
+{
+    return mr_retired_free(number, is_listed) && (number >= mr_peers_end() || !mr_peers.peer[number]);
+}
+
 /* ---- requests ---------------------------------------------------------------------------------------------------- */
 
 bool mr_handshake_begin(struct mr_peer *p, struct mr_sub *sub)

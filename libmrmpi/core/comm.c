@@ -201,6 +201,11 @@ struct mr_comm *mr_comm_for(int number)
     return numbered;
 }
 
+bool mr_guest_is_named(int number)
+{
+    return mr_groups_name(number, numbered ? numbered->group : NULL);
+}
+
 /* ---- the two that are always there ---- */
 
 int mr_comm_init(const struct mr_launch *launch)

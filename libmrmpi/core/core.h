@@ -157,6 +157,7 @@ struct mr_group {
     bool mixed;                 /* of processes of this job and guests, or of guests alone (launch.h) */
     int *world;                 /* [size] world ranks, or numbers of guests */
     struct mr_session *session; /* its session, NULL: none */
+    struct mr_group *next_mixed, *prev_mixed;
 };
 
 extern struct mr_group mr_group_empty;
@@ -177,6 +178,7 @@ struct mr_group *mr_group_union(const struct mr_group *a, const struct mr_group 
 struct mr_group *mr_group_intersection(const struct mr_group *a, const struct mr_group *b);
 struct mr_group *mr_group_difference(const struct mr_group *a, const struct mr_group *b);
 int mr_group_find(const struct mr_group *g, int world_rank); /* rank or MR_UNDEFINED */
+bool mr_groups_name(int guest, const struct mr_group *but);  /* some other group has that member */
 enum mr_compare { MR_IDENT, MR_CONGRUENT, MR_SIMILAR, MR_UNEQUAL };
 enum mr_compare mr_group_compare(const struct mr_group *a, const struct mr_group *b);
 /*
@@ -273,6 +275,7 @@ int mr_comm_node_of(const struct mr_comm *c, int rank);
  * a communicator whose messages have the receiver's number of the sender. NULL: no memory.
  */
 struct mr_comm *mr_comm_for(int number);
+bool mr_guest_is_named(int number); /* by a group, of a communicator or not, but for the one that names all */
 /*
  * A communicator, and an intercommunicator, whose local group gets ids[1]. Both take over the groups (NULL: there was
  * no memory for a group) and the ids, in every case.

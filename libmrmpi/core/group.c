@@ -18,6 +18,31 @@ int mr_group_find(const struct mr_group *g, int world_rank)
     return MR_UNDEFINED;
 }
 
+static struct mr_group *mixed_groups; /* by next_mixed */
+
+static void list_mixed(struct mr_group *g)
+{
+    g->next_mixed = mixed_groups;
+    if (mixed_groups)
+        mixed_groups->prev_mixed = g;
+    mixed_groups = g;
+}
+
+static void unlist_mixed(struct mr_group *g)
+{
+    if (g->next_mixed)
+        g->next_mixed->prev_mixed = g->prev_mixed;
+    *(g->prev_mixed ? &g->prev_mixed->next_mixed : &mixed_groups) = g->next_mixed;
+}
+
+bool mr_groups_name(int guest, const struct mr_group *but)
+{
+    for (const struct mr_group *g = mixed_groups; g; g = g->next_mixed)
+        if (g != but && mr_group_find(g, guest) != MR_UNDEFINED)
+            return true;
+    return false;
+}
+
 struct mr_group *mr_group_new(int size, const int *world)
 {
     if (size == 0)
@@ -36,6 +61,8 @@ struct mr_group *mr_group_new(int size, const int *world)
     g->rank = mr_comm_world ? mr_group_find(g, mr_comm_world->rank) : MR_UNDEFINED;
     for (int i = 0; mr_comm_world && i < size && !g->mixed; i++)
         g->mixed = world[i] > mr_comm_world->size; /* the size itself: nobody (mr_vc_nowhere) */
+    if (g->mixed)
+        list_mixed(g);
     return g;
 }
 
@@ -50,6 +77,8 @@ void mr_group_put(struct mr_group *g)
 {
     if (g == &mr_group_empty || --g->refs > 0)
         return;
+    if (g->mixed)
+        unlist_mixed(g);
     mr_session_put(g->session);
     free(g->world);
     free(g);

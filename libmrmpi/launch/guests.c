@@ -12,10 +12,16 @@
 #include "libmrmpi/launch/backend.h"
 #include "libmrmpi/launch/launch.h"
 
+struct guest {
+    struct mr_card card; /* job is 0: forgotten */
+    unsigned held;
+    bool spent; /* forgotten, and its number is for no other */
+};
+
 static struct {
     const struct mr_launch *launch;
-    uint64_t job;         /* of this process; 0: not asked for yet */
-    struct mr_card *card; /* [num], of the numbers from mr_guest_first() on */
+    uint64_t job;        /* of this process; 0: not asked for yet */
+    struct guest *guest; /* [num], of the numbers from mr_guest_first() on */
     int num, room;
 } guests;
 
@@ -83,29 +89,87 @@ int mr_guest_identify(struct mr_card *card)
     return card->job ? 0 : -EIO;
 }
 
+/* With another secret it has left MPI meanwhile, and begun again. */
+static bool is_same_process(const struct mr_card *a, const struct mr_card *b)
+{
+    return a->job == b->job && a->rank == b->rank && a->secret[0] == b->secret[0];
+}
+
+/* That of a forgotten guest, or another. -ENOMEM */
+static int free_place(void)
+{
+    for (int i = 0; i < guests.num; i++)
+        if (!guests.guest[i].card.job && !guests.guest[i].spent)
+            return i;
+    if (guests.num == guests.room) {
+        int room = guests.room ? 2 * guests.room : 16;
+        struct guest *more = realloc(guests.guest, (size_t)room * sizeof *more);
+
+        if (!more)
+            return -ENOMEM;
+        guests.guest = more;
+        guests.room = room;
+    }
+    return guests.num++;
+}
+
 int mr_guest_number(const struct mr_card *card)
 {
-    int size = guests.launch->size;
+    int size = guests.launch->size, i;
 
     if (!card->job || card->rank > INT32_MAX)
         return -EPROTO;
     if (card->job == own_job())
         return card->rank < (uint32_t)size ? (int)card->rank : -EPROTO;
-    for (int i = 0; i < guests.num; i++)
-        if (guests.card[i].job == card->job && guests.card[i].rank == card->rank &&
-            guests.card[i].secret[0] == card->secret[0]) /* else it has left MPI meanwhile, and begun again */
+    for (i = 0; i < guests.num; i++)
+        if (is_same_process(&guests.guest[i].card, card))
             return mr_guest_first() + i;
-    if (guests.num == guests.room) {
-        int room = guests.room ? 2 * guests.room : 16;
-        struct mr_card *more = realloc(guests.card, (size_t)room * sizeof *more);
+    i = free_place();
+    if (i < 0)
+        return -ENOMEM;
+    guests.guest[i] = (struct guest){.card = *card};
+    return mr_guest_first() + i;
+}
 
-        if (!more)
-            return -ENOMEM;
-        guests.card = more;
-        guests.room = room;
-    }
-    guests.card[guests.num] = *card;
-    return mr_guest_first() + guests.num++;
+static struct guest *guest_record(int number)
+{
+    int i = number - mr_guest_first();
+
+    return i >= 0 && i < guests.num && guests.guest[i].card.job ? &guests.guest[i] : NULL;
+}
+
+void mr_guest_hold(int number)
+{
+    struct guest *g = guest_record(number);
+
+    if (g)
+        g->held++;
+}
+
+void mr_guest_release(int number)
+{
+    struct guest *g = guest_record(number);
+
+    if (g)
+        g->held--;
+}
+
+bool mr_guest_is_held(int number)
+{
+    const struct guest *g = guest_record(number);
+
+    return g && g->held;
+}
+
+void mr_guest_forget(int number, bool again)
+{
+    struct guest *g = guest_record(number);
+
+    if (!g)
+        return;
+    *g = (struct guest){.spent = !again};
+    while (guests.num && !guests.guest[guests.num - 1].card.job && !guests.guest[guests.num - 1].spent)
+        guests.num--;
 }
 
 int mr_guest_first(void)
@@ -120,9 +184,9 @@ int mr_guest_end(void)
 
 const struct mr_card *mr_guest_card(int number)
 {
-    int i = number - mr_guest_first();
+    const struct guest *g = guest_record(number);
 
-    return i >= 0 && i < guests.num ? &guests.card[i] : NULL;
+    return g ? &g->card : NULL;
 }
 
 int mr_guest_compare(int a, int b)
@@ -153,6 +217,6 @@ void mr_guests_begin(const struct mr_launch *launch)
 
 void mr_guests_end(void)
 {
-    free(guests.card);
+    free(guests.guest);
     memset(&guests, 0, sizeof guests);
 }

@@ -75,9 +75,9 @@ int mr_launch_next_end(void);
 
 /*
  * Guests: processes of other jobs, known since the two jobs were connected. This process numbers all processes: its own
- * job has the world ranks, 0 .. size-1; guests have the numbers from mr_guest_first() on, in the order of their
- * acquaintance (size itself stands for nobody: mr_vc_nowhere). Other jobs number the same processes differently, so no
- * message to a guest carries a number; processes are described by their cards. Under the library's lock.
+ * job has the world ranks, 0 .. size-1; guests have the numbers from mr_guest_first() on, each the first free one at
+ * the acquaintance (size itself stands for nobody: mr_vc_nowhere). Other jobs number the same processes differently, so
+ * no message to a guest carries a number; processes are described by their cards. Under the library's lock.
  */
 #define MR_CARD_ADDRESSES 4
 struct mr_card {
@@ -102,6 +102,14 @@ int mr_guest_number(const struct mr_card *card);
 int mr_guest_first(void);
 int mr_guest_end(void);                          /* behind the last number */
 const struct mr_card *mr_guest_card(int number); /* NULL: no guest. Valid until the next mr_guest_number() */
+/*
+ * A guest that has ended is forgotten (p2p/guest.c), unless held by a caller that knows the number while no group
+ * names the guest. again: the next guest may have the number.
+ */
+void mr_guest_hold(int number);
+void mr_guest_release(int number);
+bool mr_guest_is_held(int number);
+void mr_guest_forget(int number, bool again);
 /* By job and rank: the same order, and the same name, in all processes. */
 int mr_guest_compare(int a, int b);
 uint64_t mr_guest_name(int number);

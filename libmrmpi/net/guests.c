@@ -94,4 +94,5 @@ const struct mr_guest_rails mr_net_guests = {.begin = guests_begin,
                                              .meet = guests_meet,
                                              .carry = guests_carry,
                                              .idle = guests_idle,
-                                             .part = guests_part};
+                                             .part = guests_part,
+                                             .forget = mr_peer_forget};

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Processes of other jobs (guests, launch.h): their acquaintance, packets at doors, which lead from one job to another,
- * and the end of this process, which does not meet guests as it meets the ranks of its job.
+ * and the end of this process, which does not meet guests as it meets the ranks of its job. Guests that have ended are
+ * forgotten when the program connects to others, or disconnects: then no other function is using one.
  */
 #include <errno.h>
 
 #include "libmrmpi/launch/launch.h"
 #include "libmrmpi/net/net.h"
+#include "libmrmpi/p2p/fault/fault.h"
 #include "libmrmpi/p2p/internal.h"
 
 int mr_guest_open(struct mr_card *ours)
@@ -53,6 +55,81 @@ void mr_guests_leave(void)
         if (!named)
             mr_stream_leave(vc);
     }
+}
+
+/* ---- guests that have ended -------------------------------------------------------------------------------------- */
+
+struct owner_search {
+    const struct mr_vc *vc;
+    bool found;
+};
+
+static void is_message_of(struct mr_match_entry *e, void *arg)
+{
+    struct owner_search *s = arg;
+
+    s->found |= ((const struct mr_message *)e->owner)->vc == s->vc;
+}
+
+/* Something here is still the guest's: a transfer, a message, or a part of one. */
+static bool has_traces(struct mr_vc *vc)
+{
+    const struct mr_flow *f = mr_flow_of(vc);
+    struct owner_search kept = {.vc = vc};
+
+    if (f->held || f->listed || f->coming || vc->in.head || mr_rndv_knows(vc))
+        return true;
+    if (!mr_match_empty(&mr_pt2pt.unexpected))
+        mr_match_each(&mr_pt2pt.unexpected, is_message_of, &kept);
+    return kept.found;
+}
+
+/* After a failure packets of the process may still be under way on rails: they have its number. */
+static bool may_send_late(int number)
+{
+    const struct mr_vc *vc = mr_vc_known_peer(number);
+    struct mr_card ours;
+
+    return vc && mr_vc_lost(vc) && mr_vc_far() && !mr_stream_open(&ours) &&
+           !mr_cards_share_host(mr_guest_card(number), &ours);
+}
+
+static void forget_guest(int number)
+{
+    struct mr_vc *vc = mr_vc_known_peer(number);
+    bool late = may_send_late(number);
+
+    mr_lost_forget(number);
+    mr_agree_forget(number);
+    if (vc && mr_pt2pt.ended == vc)
+        mr_pt2pt.ended = mr_vc_get_peer(mr_vc_nowhere(mr_launch_info()->size)); /* receives ask on */
+    if (vc) {
+        mr_rndv_forget(vc);
+        mr_stream_forget(vc);
+    }
+    mr_vc_forget(number);
+    mr_guest_forget(number, !late);
+}
+
+/* Ways that were closed are freed in any case. */
+static void look_at_guest(int number)
+{
+    struct mr_vc *vc = mr_vc_known_peer(number);
+    bool named = mr_guest_is_named(number);
+
+    if (mr_guest_is_held(number) || (vc && has_traces(vc)) || (named && vc && mr_vc_lost(vc)))
+        return;
+    if (vc && mr_vc_far() && !mr_vc_far()->forget(number))
+        return;
+    if (!named && (!vc || mr_stream_has_left(vc)))
+        forget_guest(number);
+}
+
+void mr_guests_forget(void)
+{
+    for (int number = mr_guest_first(); number < mr_guest_end(); number++)
+        if (mr_guest_card(number))
+            look_at_guest(number);
 }
 
 bool mr_process_lost(int number)

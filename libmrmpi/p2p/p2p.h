@@ -379,6 +379,8 @@ int mr_guest_open(struct mr_card *ours);       /* makes this process reachable; 
 int mr_guest_meet(const struct mr_card *card); /* the number of the process; as mr_guest_number() */
 void mr_guests_greet(const struct mr_group *g); /* opens connections to its guests, if these are few */
 void mr_guests_leave(void);                     /* ends connections that no communicator needs */
+/* Frees all state of guests that have ended, or failed, unless a group names them or something is under way. */
+void mr_guests_forget(void);
 bool mr_process_lost(int number);
 
 /* A door: a place of a process, known by a number, at which processes of other jobs ask for a connection. */

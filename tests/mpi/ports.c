@@ -4,6 +4,7 @@
  *
  *     serve FILE ROUNDS, call FILE ROUNDS   two jobs, connected and disconnected so many times
  *     a FILE, b FILE, c FILE                three jobs in one communicator: b and c meet through a only
+ *     many-serve FILE ROUNDS, many-call ... the same; what the processes have afterwards
  *     within                                two halves of one job
  *     names [SCOPE]                         names of services
  *     named serve|call [SCOPE]              two jobs that meet by the name of a service
@@ -16,7 +17,6 @@
  *     crowded FILE                          serves, while strangers connect to the socket and say nothing
  *     rails FILE serve|call [down]          messages between a rank on the first host and one on the second
  */
-#include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
@@ -26,6 +26,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "kept.h"
 #include "mt.h"
 
 static int class_of(int code)
@@ -298,19 +299,22 @@ static void slow(const char *file)
     MPI_Comm_disconnect(&inter);
 }
 
-static int descriptors(void)
+/* All ends of connections have been seen, if the other job is as far. */
+static void see_ends(void)
 {
-    int n = 0;
-    for (int fd = 0; fd < 2048; fd++)
-        n += fcntl(fd, F_GETFD) >= 0;
-    return n;
+    int flag;
+    for (int i = 0; i < 200; i++) {
+        MPI_Iprobe(MPI_ANY_SOURCE, 0, MPI_COMM_SELF, &flag, MPI_STATUS_IGNORE);
+        usleep(1000);
+    }
 }
 
 /* Connections end with their communicators. */
 static void many(const char *file, int rounds, int serving)
 {
     char port[MPI_MAX_PORT_NAME] = "";
-    int first = 0, got = -1;
+    struct kept first, last;
+    int got = -1;
     if (serving) {
         MPI_Open_port(MPI_INFO_NULL, port);
         put_name(file, port);
@@ -320,10 +324,15 @@ static void many(const char *file, int rounds, int serving)
         MPI_Sendrecv(&i, 1, MPI_INT, 0, 0, &got, 1, MPI_INT, 0, 0, inter, MPI_STATUS_IGNORE);
         EQ(got, i);
         MPI_Comm_disconnect(&inter);
-        if (i == 2)
-            first = descriptors();
+        if (i == rounds / 10) {
+            see_ends();
+            kept_measure(&first);
+        }
     }
-    CHECK(descriptors() <= first + 4); /* the last may still be under way */
+    see_ends();
+    kept_measure(&last);
+    kept_compare(serving ? "connections accepted" : "connections made", &first, &last, 2,
+                 rounds * 4096L); /* a page of receive buffers in each round */
 }
 
 static void three(const char *role, const char *file)
@@ -702,22 +711,22 @@ static void crowded(const char *file)
     limit.rlim_cur = limit.rlim_max;
     EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
     MPI_Open_port(MPI_INFO_NULL, port);
-    before = descriptors();
+    before = kept_descriptors();
     pid = crowd(listening_port(), 1000, 1);
-    CHECK(descriptors() < before + 200);
+    CHECK(kept_descriptors() < before + 200);
     put_name(file, port);
     inter = accept_at(port, MPI_COMM_WORLD);
     exercise(inter, 0);
     MPI_Comm_disconnect(&inter);
-    CHECK(descriptors() < before + 200);
+    CHECK(kept_descriptors() < before + 200);
     end_crowd(pid);
     pid = crowd(listening_port(), 50, 0); /* few: they may stay for a while */
-    for (int i = 0; descriptors() < before + 50; i++) {
+    for (int i = 0; kept_descriptors() < before + 50; i++) {
         MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &there, MPI_STATUS_IGNORE);
         CHECK(i < 1000);
         usleep(1000);
     }
-    for (int i = 0; descriptors() > before + 4; i++) {
+    for (int i = 0; kept_descriptors() > before + 4; i++) {
         MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &there, MPI_STATUS_IGNORE);
         CHECK(i < 1000);
         usleep(20000);

@@ -87,7 +87,7 @@ for sizes in "1 1" "2 3" "4 1" "0 2" "0 0"; do
   ok "two jobs of $a and $b (0: no launcher), twice" jobs_end 0 "$a serve $p 2" "$b call $p 2"
 done
 ok "three jobs, two of which have met through the third" jobs_end 0 "2 a $p" "1 b $p" "2 c $p"
-ok "a hundred connections in a row leave no descriptor" jobs_end 0 "1 many-serve $p 100" "1 many-call $p 100"
+ok "200 connections in a row leave nothing behind" jobs_end 0 "1 many-serve $p 200" "1 many-call $p 200"
 ok "the other job ends: its last messages arrive" jobs_end 0 "2 stay $p" "3 leave $p"
 ok "the other job dies: an error, and this job goes on" jobs_end 137 "2 mourn $p" "2 die $p"
 ok "a thousand strangers connect, and say nothing" jobs_end 0 "1 crowded $p" "1 call $p 1"
@@ -153,6 +153,9 @@ for links in auto ud; do
   ok "two jobs on two hosts, three times ($links)" far $links 0 "2 serve $p 3" "2 call $p 3"
 done
 ok "a job on two hosts dies" far auto 137 "2 mourn $p" "2 die $p"
+for links in rc ud; do
+  ok "200 connections between hosts leave nothing behind ($links)" far $links 0 "1 many-serve $p 200" "1@h2 many-call $p 200"
+done
 ok "a job on one of the hosts" far auto 0 "2 serve $p 1" "1@h2 call $p 1"
 
 # over_rails LINKS COUNTER [down]: large messages go both ways between the jobs; prints the sum of that counter

@@ -15,13 +15,12 @@
  *     leaves         the parent does not disconnect
  *     dies           children die
  */
-#include <fcntl.h>
-#include <malloc.h>
 #include <signal.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "kept.h"
 #include "mt.h"
 
 static char *self;
@@ -31,14 +30,6 @@ static int class_of(int code)
     int class;
     MPI_Error_class(code, &class);
     return class;
-}
-
-static int descriptors(void)
-{
-    int n = 0;
-    for (int fd = 0; fd < 1024; fd++)
-        n += fcntl(fd, F_GETFD) >= 0;
-    return n;
 }
 
 /* Both sides. first: of the two groups in the merged communicator. */
@@ -317,26 +308,11 @@ static void slow_child(const char *dir)
     printf("last words of %d\n", rank);
 }
 
-static int child_processes(void)
-{
-    char name[64], line[4096] = "";
-    int n = 0;
-    snprintf(name, sizeof(name), "/proc/self/task/%d/children", (int)getpid());
-    FILE *f = fopen(name, "r");
-    CHECK(f);
-    if (fgets(line, sizeof(line), f))
-        for (const char *c = line; *c; c++)
-            n += *c == ' ';
-    fclose(f);
-    return n;
-}
-
-/* The last job may be ending: its mrrun, and a connection from each child with a buffer of 96 KiB. That end is awaited,
- * for 5 s at most. */
+/* The last job may be ending: its mrrun, and connections from its ranks. That end is awaited, for 5 s at most. */
 static int is_ending(void)
 {
     siginfo_t ended = {0};
-    int children = child_processes();
+    int children = kept_children();
     return children > 1 || (children && !(!waitid(P_ALL, 0, &ended, WEXITED | WNOHANG | WNOWAIT) && ended.si_pid));
 }
 
@@ -353,25 +329,20 @@ static void await_end_of_jobs(void)
 
 static void many(int rounds, int n)
 {
-    int first = 0;
-    size_t bytes = 0;
+    struct kept first, last;
+    char what[64];
     for (int i = 0; i < rounds; i++) {
         MPI_Comm inter = start("part", n, MPI_ERRCODES_IGNORE);
         MPI_Comm_disconnect(&inter);
         if (i == rounds / 10) {
             await_end_of_jobs();
-            first = descriptors();
-            bytes = mallinfo2().uordblks;
+            kept_measure(&first);
         }
     }
     await_end_of_jobs();
-    bytes = mallinfo2().uordblks - bytes;
-    printf("# %d times %d children: %d more descriptors, %d children left, %zd more bytes\n", rounds, n,
-           descriptors() - first, child_processes(), (ssize_t)bytes);
-    fflush(stdout);
-    CHECK(descriptors() <= first + 2 + n);
-    CHECK(child_processes() <= 3);
-    CHECK((ssize_t)bytes <= (ssize_t)rounds * n * 1024);
+    kept_measure(&last);
+    snprintf(what, sizeof(what), "%d times %d children", rounds, n);
+    kept_compare(what, &first, &last, 0, 0);
 }
 
 static void wrong(void)

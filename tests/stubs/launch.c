@@ -15,6 +15,15 @@ STUB const struct mr_card *mr_guest_card(int number)
     return NULL;
 }
 
+STUB bool mr_guest_is_held(int number)
+{
+    return false;
+}
+
+STUB void mr_guest_forget(int number, bool again)
+{
+}
+
 STUB int mr_guest_compare(int a, int b)
 {
     return a < b ? -1 : a > b;

@@ -6,6 +6,8 @@
  * Processes that share a socket (MPI_Comm_join) have no door: they exchange their cards over the socket.
  *
  * A question waits at the door until the process accepts it, closes the door, or ends.
+ *
+ * No group names the other root at first: each record of it holds the guest (mr_guest_hold).
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -59,6 +61,7 @@ static void note_question(int from, uint64_t door, uint64_t number)
         return;
     }
     *a = (struct ask){.process = from, .door = door, .number = number};
+    mr_guest_hold(from);
     while (*last)
         last = &(*last)->next;
     *last = a;
@@ -152,6 +155,7 @@ enum mr_err mr_port_close(const char *name)
         }
         *q = a->next;
         mr_door_send(a->process, MR_DOOR_CLOSED, a->door, a->number);
+        mr_guest_release(a->process);
         free(a);
     }
     return MR_SUCCESS;
@@ -202,7 +206,7 @@ struct acceptance {
     bool closed;
 };
 
-/* Takes the oldest question at the door. */
+/* Takes the oldest question at the door, and its hold. */
 static bool is_asked(void *arg)
 {
     struct acceptance *w = arg;
@@ -217,6 +221,7 @@ static bool is_asked(void *arg)
         free(a);
         if (!mr_process_lost(w->found.process))
             return true;
+        mr_guest_release(w->found.process);
     }
     return w->closed = !*place_of_door(w->door); /* by another thread */
 }
@@ -232,20 +237,26 @@ static enum mr_err await_question(const char *port, struct ask *found)
     if (w.closed)
         return mr_fail(MR_ERR_PORT, "the port has been closed");
     *found = w.found;
-    if (mr_door_send(found->process, MR_DOOR_OPEN, found->door, found->number))
-        return mr_fail(MR_ERR_PORT, "the process at the port has ended");
-    return MR_SUCCESS;
+    if (!mr_door_send(found->process, MR_DOOR_OPEN, found->door, found->number))
+        return MR_SUCCESS;
+    mr_guest_release(found->process);
+    return mr_fail(MR_ERR_PORT, "the process at the port has ended");
 }
 
 enum mr_err mr_comm_accept(struct mr_comm *c, const char *port, int root, enum mr_err wrong, struct mr_comm **out)
 {
     struct ask found;
     bool first = c->rank == root && !wrong;
+    enum mr_err err;
 
     *out = NULL;
+    mr_guests_forget();
     if (first && (wrong = await_question(port, &found)))
         first = false;
-    return connect_groups(c, root, first ? &found : NULL, wrong, out);
+    err = connect_groups(c, root, first ? &found : NULL, wrong, out);
+    if (first)
+        mr_guest_release(found.process);
+    return err;
 }
 
 static bool is_answered(void *arg)
@@ -255,6 +266,7 @@ static bool is_answered(void *arg)
     return a->answered || mr_process_lost(a->process);
 }
 
+/* Without error, the process of the port is held. */
 static enum mr_err put_question(const char *port, struct ask *ask)
 {
     struct mr_card card, ours;
@@ -270,6 +282,7 @@ static enum mr_err put_question(const char *port, struct ask *ask)
         return mr_fail(MR_ERR_NO_MEM, "no memory for the process at the port");
     if (ask->process < 0 || ask->process == mr_comm_world->rank)
         return mr_fail(MR_ERR_PORT, "the port is %s", ask->process < 0 ? "damaged" : "of this process itself");
+    mr_guest_hold(ask->process);
     mr_p2p_up.door = hear_at_door;
     ask->next = ports.ours;
     ports.ours = ask;
@@ -278,22 +291,27 @@ static enum mr_err put_question(const char *port, struct ask *ask)
     for (at = &ports.ours; *at != ask; at = &(*at)->next)
         ;
     *at = ask->next;
-    if (!ask->answered)
-        return mr_fail(MR_ERR_PORT, "the process of the port cannot be reached, or has ended");
-    if (!ask->opened)
-        return mr_fail(MR_ERR_PORT, "the port has been closed");
-    return MR_SUCCESS;
+    if (ask->opened)
+        return MR_SUCCESS;
+    mr_guest_release(ask->process);
+    return mr_fail(MR_ERR_PORT, ask->answered ? "the port has been closed"
+                                              : "the process of the port cannot be reached, or has ended");
 }
 
 enum mr_err mr_comm_connect(struct mr_comm *c, const char *port, int root, enum mr_err wrong, struct mr_comm **out)
 {
     struct ask ask = {0};
     bool first = c->rank == root && !wrong;
+    enum mr_err err;
 
     *out = NULL;
+    mr_guests_forget();
     if (first && (wrong = put_question(port, &ask)))
         first = false;
-    return connect_groups(c, root, first ? &ask : NULL, wrong, out);
+    err = connect_groups(c, root, first ? &ask : NULL, wrong, out);
+    if (first)
+        mr_guest_release(ask.process);
+    return err;
 }
 
 /* ---- a socket ---------------------------------------------------------------------------------------------------- */
@@ -342,8 +360,10 @@ enum mr_err mr_comm_join(int fd, struct mr_comm **out)
 {
     struct joining j = {.fd = fd, .out.magic = JOIN_MAGIC};
     struct ask found = {0};
+    enum mr_err err;
 
     *out = NULL;
+    mr_guests_forget();
     if (mr_guest_open(&j.out.card) || mr_guest_random(&j.out.number, sizeof(j.out.number)))
         return mr_fail(MR_ERR_OTHER, "this process cannot be reached by other jobs");
     mr_progress_until(exchange_cards, &j);
@@ -354,7 +374,10 @@ enum mr_err mr_comm_join(int fd, struct mr_comm **out)
     if (found.process == mr_comm_world->rank)
         return mr_fail(MR_ERR_OTHER, "the socket leads to this process itself");
     found.number = j.in.number ^ j.out.number;
-    return connect_groups(mr_comm_self, 0, &found, MR_SUCCESS, out);
+    mr_guest_hold(found.process);
+    err = connect_groups(mr_comm_self, 0, &found, MR_SUCCESS, out);
+    mr_guest_release(found.process);
+    return err;
 }
 
 /* ---- processes started by a program ------------------------------------------------------------------------------ */
@@ -383,7 +406,7 @@ static enum mr_err spawn_error(const char *what, int err)
     return mr_fail(err == -ENOMEM ? MR_ERR_NO_MEM : MR_ERR_SPAWN, "%s%s", what, mr_launch_why(err));
 }
 
-/* Starts the job, and waits for the question of its first process. */
+/* Starts the job, and waits for the question of its first process, which is then held. */
 static enum mr_err give_birth(const struct mr_spawn *job, struct ask *found)
 {
     char port[MR_PORT_MAX];
@@ -414,8 +437,10 @@ static enum mr_err give_birth(const struct mr_spawn *job, struct ask *found)
                        b.status > 128 ? "mrrun's status" : "exit status", b.status);
     }
     *found = b.at.found;
-    if (mr_door_send(found->process, MR_DOOR_OPEN, found->door, found->number))
+    if (mr_door_send(found->process, MR_DOOR_OPEN, found->door, found->number)) {
+        mr_guest_release(found->process);
         err = mr_fail(MR_ERR_SPAWN, "the first process has ended");
+    }
     mr_port_close(port);
     return err;
 }
@@ -486,6 +511,7 @@ enum mr_err mr_comm_spawn(struct mr_comm *c, const struct mr_spawn *job, int roo
     *spawned = (struct mr_spawned){0};
     if (err)
         return err;
+    mr_guests_forget();
     if (c->rank == root) {
         note_wanted(spawned, job);
         cannot = give_birth(job, &found);
@@ -498,6 +524,8 @@ enum mr_err mr_comm_spawn(struct mr_comm *c, const struct mr_spawn *job, int roo
         if (!b.comm || hear_part_sizes(&b, job, spawned))
             mr_log(MR_LOG_WARN, "the numbers of started processes did not arrive: array_of_errcodes is not exact");
     }
+    if (first)
+        mr_guest_release(found.process);
     tell_spawned(c, root, spawned);
     return err;
 }
@@ -517,14 +545,15 @@ enum mr_err mr_comm_meet_parent(void)
         err = put_question(port, &ask);
     first &= !err;
     err = connect_groups(mr_comm_world, 0, first ? &ask : NULL, err, &mr_comm_parent);
-    if (err)
-        return err;
-    strcpy(mr_comm_parent->name, "MPI_COMM_PARENT");
-    if (first) {
+    if (!err)
+        strcpy(mr_comm_parent->name, "MPI_COMM_PARENT");
+    if (!err && first) {
         struct mr_bridge b = bridge_of_roots(mr_comm_world, 0, ask.process, ask.number);
 
         err = b.comm ? tell_part_sizes(&b) : mr_fail(MR_ERR_NO_MEM, "no memory for the parent");
     }
+    if (first)
+        mr_guest_release(ask.process);
     return err;
 }
 

@@ -78,7 +78,7 @@ static void drop_packets(struct mr_peer *p)
     mr_packets_free(mr_window_free(&p->out));
 }
 
-/* Lists may still have the peer: it is freed at the end. */
+/* Lists may still have the peer: it is freed later (mr_retired_free), or at the end. */
 static void retire_peer(struct mr_peer *p)
 {
     mr_peers.peer[p->rank] = NULL;
@@ -102,10 +102,12 @@ int mr_peers_report(void)
         p->own->failing = false;
         drop_packets(p);
         mr_peer_tell_ended(p);
-        if (!p->guest_run)
-            mr_vc_failed(p->rank, p->error);
-        else if (!mr_stream_unrailed(p->vc, p->error))
+        if (p->guest_run) {
+            mr_stream_unrailed(p->vc, p->error);
             retire_peer(p);
+        } else {
+            mr_vc_failed(p->rank, p->error);
+        }
         n++;
     }
     return n;
@@ -133,6 +135,33 @@ static void free_whole_peer(struct mr_peer *p)
     free(p->small);
     free(p->own->loads[0]);
     free(p);
+}
+
+static bool has_probes(const struct mr_peer *p)
+{
+    for (unsigned i = 0; i < p->num_subs; i++)
+        if (p->sub[i].own->probe)
+            return true;
+    return false;
+}
+
+bool mr_retired_free(int number, bool (*listed)(const struct mr_peer *p))
+{
+    struct mr_peer **at = &mr_peers_own.retired, *p;
+    bool all = true;
+
+    while ((p = *at)) {
+        bool of_it = p->rank == number;
+
+        if (!of_it || p->backlogged || p->relying || p->own->fetching || has_probes(p) || listed(p)) {
+            all &= !of_it;
+            at = &p->own->next_failing;
+            continue;
+        }
+        *at = p->own->next_failing;
+        free_whole_peer(p);
+    }
+    return all;
 }
 
 void mr_peers_free(void)

@@ -130,6 +130,11 @@ bool mr_steer_is_stale(const struct mr_peer *p);
 /* True if some packet to this peer would go over one of these kinds, with all links open that both ranks may use. */
 bool mr_steer_wants(const struct mr_peer *p, uint8_t set);
 
+/* ---- lost.c ------------------------------------------------------------------------------------------------------ */
+
+/* Frees the closed peers of a guest that no list has; listed: says so of the lists of conn/. False: some are left. */
+bool mr_retired_free(int number, bool (*listed)(const struct mr_peer *p));
+
 /* ---- probe.c ----------------------------------------------------------------------------------------------------- */
 
 /* A link of the subchannel has drained: keeps its queue pair. False: one is kept already, or this one is of no use. */

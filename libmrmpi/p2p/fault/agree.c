@@ -371,6 +371,11 @@ enum mr_err mr_agree(struct mr_comm *c, uint32_t ctx, struct mr_vote vote, mr_ag
     return MR_SUCCESS;
 }
 
+void mr_agree_forget(int number)
+{
+    free(take_partial(number));
+}
+
 void mr_agree_lost(int world_rank)
 {
     struct agree *next;

@@ -8,6 +8,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "libmrmpi/launch/launch.h"
 #include "libmrmpi/net/net.h"
@@ -47,6 +48,21 @@ bool mr_lost_note(int world_rank)
     }
     lost[mr_pt2pt.num_lost++] = world_rank;
     return true;
+}
+
+/* Communicators have counted their members among the first so many. */
+void mr_lost_forget(int number)
+{
+    unsigned i = 0;
+
+    while (i < mr_pt2pt.num_lost && lost[i] != number)
+        i++;
+    if (i == mr_pt2pt.num_lost)
+        return;
+    mr_pt2pt.num_lost--;
+    memmove(&lost[i], &lost[i + 1], (mr_pt2pt.num_lost - i) * sizeof(*lost));
+    for (struct mr_comm *c = mr_comms; c; c = c->next_live)
+        c->losses -= c->losses > i;
 }
 
 static int take_ends(void)

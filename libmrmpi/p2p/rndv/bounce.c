@@ -116,6 +116,18 @@ void mr_bounce_front(struct mr_rndv *r)
     mr_request_complete(req);
 }
 
+void mr_bounce_forget(const struct mr_vc *vc)
+{
+    for (struct mr_bounce *b = mr_rndvs.bounces; b; b = b->next) {
+        if (b->vc != vc)
+            continue;
+        if (b->region)
+            mr_vc_withdraw(b->region);
+        b->region = NULL;
+        b->vc = NULL;
+    }
+}
+
 void mr_bounce_free_all(void)
 {
     struct mr_bounce *b;

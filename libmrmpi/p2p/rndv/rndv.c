@@ -540,6 +540,20 @@ void mr_rndv_init(void)
     mr_rndvs = (struct mr_rndvs){.reads_if = reads_wanted(), .near = {.forced = copy_mode_wanted()}};
 }
 
+bool mr_rndv_knows(const struct mr_vc *vc)
+{
+    for (uint32_t i = 0; mr_rndvs.pending && i < mr_rndvs.used; i++)
+        if (mr_rndvs.table[i]->state && mr_rndvs.table[i]->vc == vc)
+            return true;
+    return false;
+}
+
+void mr_rndv_forget(struct mr_vc *vc)
+{
+    mr_bounce_forget(vc);
+    mr_stream_drop(vc);
+}
+
 void mr_rndv_free(void)
 {
     mr_rndv_table_free();

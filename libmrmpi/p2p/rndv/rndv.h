@@ -27,7 +27,8 @@ extern MR_OWN struct mr_rndvs mr_rndvs;
 /* Copies the last bytes of a message; *out: where. False: there is no room. */
 bool mr_bounce_offer(struct mr_rndv *r, size_t bounce, struct mr_remote *out);
 void mr_bounce_release(struct mr_rndv *r);
-void mr_bounce_front(struct mr_rndv *r); /* the peer has said FRONT */
+void mr_bounce_front(struct mr_rndv *r);       /* the peer has said FRONT */
+void mr_bounce_forget(const struct mr_vc *vc); /* of a peer without transfers */
 void mr_bounce_free_all(void);
 
 /* ---- read.c ---- */
@@ -88,6 +89,8 @@ void mr_rndv_ask_back(struct mr_rndv *r); /* CANCEL, unless its message has met 
 /* The peer parts: sends of a message without a receive end with an error. A send that begins now, and all others. */
 void mr_rndv_in_vain(struct mr_rndv *r);
 void mr_rndv_peer_parts(struct mr_vc *vc);
+bool mr_rndv_knows(const struct mr_vc *vc); /* some transfer is the peer's */
+void mr_rndv_forget(struct mr_vc *vc);      /* the peer, without transfers, goes */
 int mr_rndv_progress(void);
 void mr_rndv_init(void);
 void mr_rndv_free(void); /* nothing is under way */

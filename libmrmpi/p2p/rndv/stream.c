@@ -15,18 +15,36 @@ struct mr_stream *mr_stream_of(struct mr_vc *vc)
     return f->stream;
 }
 
+/* The first of this list. */
+static void free_stream(struct mr_stream **at)
+{
+    struct mr_stream *s = *at;
+
+    *at = s->next;
+    for (struct mr_rtr *r; (r = s->ready);) {
+        s->ready = r->next;
+        free(r);
+    }
+    free(s);
+}
+
 void mr_streams_free(void)
 {
-    struct mr_stream *s;
+    while (mr_rndvs.streams)
+        free_stream(&mr_rndvs.streams);
+}
 
-    while ((s = mr_rndvs.streams)) {
-        mr_rndvs.streams = s->next;
-        for (struct mr_rtr *r; (r = s->ready);) {
-            s->ready = r->next;
-            free(r);
-        }
-        free(s);
-    }
+void mr_stream_drop(struct mr_vc *vc)
+{
+    struct mr_flow *f = mr_flow_of(vc);
+    struct mr_stream **at = &mr_rndvs.streams;
+
+    if (!f->stream)
+        return;
+    while (*at != f->stream)
+        at = &(*at)->next;
+    free_stream(at);
+    f->stream = NULL;
 }
 
 void mr_stream_uncount(struct mr_rndv *r)

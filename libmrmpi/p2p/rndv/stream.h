@@ -39,6 +39,7 @@ struct mr_stream {
 struct mr_stream *mr_stream_of(struct mr_vc *vc); /* made if need be; NULL: no memory */
 /* The program's send is complete, or was none: one less in its batch. */
 void mr_stream_uncount(struct mr_rndv *r);
+void mr_stream_drop(struct mr_vc *vc); /* that of a peer without transfers, if any */
 void mr_streams_free(void);
 
 #endif
