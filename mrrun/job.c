@@ -13,6 +13,7 @@
 
 #include "mrrun/agents.h"
 #include "mrrun/offspring.h"
+#include "mrrun/processes.h"
 #include "mrrun/reach.h"
 #include "mrrun/server.h"
 #include "mrrun/strangers.h"
@@ -172,9 +173,9 @@ void job_on_connected(struct job *job, int rank)
 
 /*
  * PMIx_Finalize() returns after a few seconds without an answer; another thread of ours handles its message. A wrapper
- * ends soon after its program.
+ * ends soon after its program; on a busy machine both may wait for a processor, and get more time, in steps.
  */
-enum { UNHEARD_MS = 2000, WRAPPER_MS = 1000 };
+enum { UNHEARD_MS = 2000, WRAPPER_MS = 1000, WRAPPER_MORE_MS = 100 };
 
 /* With --recover, once all have met: a rank that dies ends no job. */
 static bool goes_on(const struct job *job)
@@ -209,6 +210,43 @@ static bool cause_is_open(const struct job *job)
         if (job->ranks[r].running && job->ranks[r].ending != ENDING_NOT)
             return true;
     return job->suspect.asked || job->unheard >= 0;
+}
+
+/*
+ * A rank may be the cause, as its program has ended: is its wrapper about to end, too? One look at all processes is no
+ * snapshot: between the looks at both, the program may have ended and the wrapper begun to run. A wrapper that computes
+ * goes on without its program.
+ */
+static bool wrapper_waits(struct job *job)
+{
+    struct suspect *s = &job->suspect;
+    pid_t *leader = calloc((size_t)job->place.ranks, sizeof(*leader));
+    struct aftermath a = {0};
+    bool any = false, waits = false;
+
+    if (!leader)
+        abort();
+    for (int r = 0; r < job->place.ranks && !job->agents; r++) {
+        leader[r] = job->ranks[r].running && job->ranks[r].ending == ENDING_PART ? job->ranks[r].pid : 0;
+        any |= leader[r];
+    }
+    for (int look = 0; look < 2 && any && !waits; look++) {
+        a = processes_aftermath(leader, job->place.ranks);
+        waits = a.ending || (a.ready && a.cpu_ms < s->wrappers_cpu_ms + WRAPPER_MORE_MS / 2);
+    }
+    s->wrappers_cpu_ms = a.cpu_ms;
+    free(leader);
+    return waits;
+}
+
+/* True: a cause that is not known by now is not waited for any more. */
+static bool waited_enough(struct job *job, uint64_t now)
+{
+    struct suspect *s = &job->suspect;
+
+    if (now >= s->tell_at_ms && now < s->latest_ms && wrapper_waits(job))
+        s->tell_at_ms = now + WRAPPER_MORE_MS;
+    return now >= s->tell_at_ms;
 }
 
 static void tell_suspect(struct job *job)
@@ -271,7 +309,7 @@ static void settle(struct job *job)
     } else if (job->unheard >= 0 && now >= job->unheard_until_ms) {
         word_end(job, job->unheard, VERDICT_NO_FINALIZE, 0);
         tell_suspect(job);
-    } else if (s->set && (s->killed || !cause_is_open(job) || now >= s->tell_at_ms)) {
+    } else if (s->set && (s->killed || !cause_is_open(job) || waited_enough(job, now))) {
         tell_suspect(job);
     }
 }
@@ -280,7 +318,7 @@ static void settle(struct job *job)
 static void suspect_waits(struct job *job, int rank, const enum ending *ending)
 {
     struct suspect *s = &job->suspect;
-    uint64_t longest_ms = 0;
+    uint64_t longest_ms = 0, now = job_now_ms();
 
     for (int r = 0; r < job->place.ranks; r++) {
         struct rank *other = &job->ranks[r];
@@ -292,7 +330,9 @@ static void suspect_waits(struct job *job, int rank, const enum ending *ending)
         if (ms > longest_ms)
             longest_ms = ms;
     }
-    s->tell_at_ms = job_now_ms() + longest_ms;
+    s->tell_at_ms = now + longest_ms;
+    s->latest_ms = now + patience_ms(job);
+    wrapper_waits(job); /* the processor time so far */
     if (job->unheard >= 0 && job->unheard_until_ms > s->tell_at_ms)
         s->tell_at_ms = job->unheard_until_ms;
 }

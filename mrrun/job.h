@@ -60,7 +60,8 @@ struct suspect {
     bool killed; /* by a signal that is no reaction to a failure */
     bool asked;  /* agents have not reported ends under way yet */
     int rank;
-    uint64_t tell_at_ms;
+    uint64_t tell_at_ms, latest_ms; /* latest: for wrappers without a processor */
+    uint64_t wrappers_cpu_ms;       /* of wrappers that may end, at the last look */
     int status;
     char text[640];
 };

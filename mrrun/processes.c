@@ -17,7 +17,9 @@ enum { PF_EXITING = 0x4, PF_SIGNALED = 0x400 };
 
 struct process {
     pid_t pid, parent, group;
+    char state;
     bool ends;
+    unsigned long ticks; /* of processor time */
 };
 
 /* The command's name, in parentheses, may hold anything; the fields follow its last parenthesis. */
@@ -25,6 +27,7 @@ static bool read_process(int proc, const char *name, struct process *p)
 {
     char path[300], text[512], state;
     unsigned flags;
+    unsigned long user, system;
     int parent, group;
 
     snprintf(path, sizeof(path), "%s/stat", name);
@@ -35,11 +38,14 @@ static bool read_process(int proc, const char *name, struct process *p)
     close(fd);
     text[n > 0 ? n : 0] = '\0';
     const char *rest = strrchr(text, ')');
-    if (!rest || sscanf(rest + 1, " %c %d %d %*d %*d %*d %u", &state, &parent, &group, &flags) != 4)
+    if (!rest || sscanf(rest + 1, " %c %d %d %*d %*d %*d %u %*u %*u %*u %*u %lu %lu", &state, &parent, &group, &flags,
+                        &user, &system) != 6)
         return false;
     *p = (struct process){.pid = atoi(name),
                           .parent = parent,
                           .group = group,
+                          .state = state,
+                          .ticks = user + system,
                           .ends = state == 'Z' || state == 'X' || (flags & (PF_EXITING | PF_SIGNALED))};
     return true;
 }
@@ -120,6 +126,44 @@ static bool has_pid(const pid_t *list, int count, pid_t pid)
         if (list[i] == pid)
             return true;
     return false;
+}
+
+static bool is_dead(const struct process *p)
+{
+    return p->state == 'Z' || p->state == 'X';
+}
+
+static bool has_dead_child(const struct process *all, size_t count, pid_t pid)
+{
+    for (size_t i = 0; i < count; i++)
+        if (all[i].parent == pid && is_dead(&all[i]))
+            return true;
+    return false;
+}
+
+struct aftermath processes_aftermath(const pid_t *leader, int count)
+{
+    size_t found;
+    struct process *all = read_all(&found);
+    struct aftermath a = {0};
+    unsigned long ticks = 0;
+
+    for (size_t i = 0; i < found; i++) {
+        const struct process *p = &all[i];
+        bool leads = has_pid(leader, count, p->pid);
+
+        if (!p->group || !has_pid(leader, count, p->group))
+            continue;
+        if (p->ends) {
+            a.ending |= leads || !is_dead(p);
+        } else if (leads || has_dead_child(all, found, p->pid)) {
+            a.ready |= p->state == 'R' || p->state == 'D';
+            ticks += p->ticks;
+        }
+    }
+    free(all);
+    a.cpu_ms = ticks * 1000 / (unsigned long)sysconf(_SC_CLK_TCK);
+    return a;
 }
 
 void processes_kill_descendants(const pid_t *but, int num_but)

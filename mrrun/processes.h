@@ -8,6 +8,8 @@
 #ifndef MRRUN_PROCESSES_H
 #define MRRUN_PROCESSES_H
 
+#include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 enum ending {
@@ -19,6 +21,16 @@ enum ending {
 /* pid[count] are leaders of process groups, 0: none. how[count] is the result; all ENDING_NOT where /proc is not there.
  */
 void processes_ending(const pid_t *pid, int count, enum ending *how);
+
+/* Groups in which a process ends or has ended: the leaders may be wrappers of these programs, and end next. */
+struct aftermath {
+    bool ending;     /* a process is not through with its end, or a leader has ended and was not reaped */
+    bool ready;      /* a leader, or a parent of an ended process, runs, or waits for a processor, a disk or a page */
+    uint64_t cpu_ms; /* processor time of leaders and such parents so far */
+};
+
+/* leader as in processes_ending(). */
+struct aftermath processes_aftermath(const pid_t *leader, int count);
 
 /* Calls fn for each process in the groups of these leaders, with the leader's index. */
 typedef void process_fn(int index, pid_t pid, void *arg);

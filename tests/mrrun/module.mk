@@ -14,6 +14,8 @@ $(call unit_test,test_records,mrrun/records.c mrrun/stats.c mrrun/timeline.c \
 
 $(call unit_test,test_peer,mrrun/peer.c)
 
+$(call unit_test,test_processes,mrrun/processes.c)
+
 $(call unit_test,test_waits,mrrun/waits.c)
 
 $(call unit_test,test_wire,$(addprefix mrrun/,wire.c watch.c link.c channel.c tree.c allocation.c))
