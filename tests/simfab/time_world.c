@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/select.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -397,6 +398,35 @@ static void vforks(void)
     }
 }
 
+/* Waits as for a page, in uninterruptible sleep: until the child, no process of the fabric, has ended. */
+static pid_t wait_for_page(void)
+{
+    const struct timespec nap = {.tv_nsec = 500000000};
+    pid_t pid = vfork();
+
+    if (!pid) {
+        syscall(SYS_nanosleep, &nap, NULL);
+        _exit(0);
+    }
+    return pid;
+}
+
+/* Prints how long each of such waits has taken, by the clock. */
+static void pages(void)
+{
+    for (ready();; usleep(1000)) {
+        struct timespec before, after;
+        pid_t pid;
+
+        clock_gettime(CLOCK_MONOTONIC, &before);
+        pid = wait_for_page();
+        clock_gettime(CLOCK_MONOTONIC, &after);
+        wait_for(pid, "vfork");
+        printf("%ld ns\n", (after.tv_sec - before.tv_sec) * 1000000000 + after.tv_nsec - before.tv_nsec);
+        fflush(stdout);
+    }
+}
+
 static void popens(void)
 {
     char line[64], command[256];
@@ -527,6 +557,7 @@ static const struct {
     {"forks-computing", forks_computing},
     {"execs", execs},
     {"vforks", vforks},
+    {"pages", pages},
     {"popens", popens},
     {"threads", threads},
     {"leader-ends", leader_ends},

@@ -53,6 +53,13 @@ for n in polls computes streams registers sleeps-long sleeps-often selects alarm
   is "which is alive" "$(kill -0 $neighbour 2>&1; cat "$tmp/neighbour")" ready
   end
 done
+start h2 pages
+same "beside one that waits for pages"
+waits=$(wc -l <"$tmp/neighbour")
+more() { [ "$(wc -l <"$tmp/neighbour")" -gt "$waits" ]; } # than while the ping-pong went on
+ok "whose waits end" wait_for 60 more
+is "and have taken no time" "$(grep ns "$tmp/neighbour" | awk '$1 > 1000')" ""
+end
 # on the host itself, without using the adapter: neither does that
 for n in polls computes reads-pipe forks-computing; do
   start h1 $n

@@ -14,8 +14,12 @@
 #include "simfab/engine/clock/threads.h"
 #include "simfab/proto.h"
 
-#define DISK_NS  100000000ull /* a wait for a disk or a page is not left alone before */
-#define FIRST_US 150          /* before the kernel is asked about running actors; */
+/*
+ * A wait for a disk or a page is not left alone before. Such waits end by themselves; on a busy machine the holder of a
+ * lock, or the kernel's thread for the disk, may wait long for a processor.
+ */
+#define DISK_NS  10000000000ull
+#define FIRST_US 150 /* before the kernel is asked about running actors; */
 /*
  * first check while actors are held on the engine's processor. The time is beyond the kernel's next tick, so usually no
  * timer is set; setting a timer takes as long as a hand-over on virtual machines.

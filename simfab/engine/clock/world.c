@@ -20,14 +20,14 @@
 #include "simfab/proto.h"
 
 #define ANCESTORS_MAX 8u /* from a process up to its launcher */
-/* Processor time, or wait for a disk, after which a thread is not about to wake an actor; */
+/* Processor time after which a thread is not about to wake an actor; */
 #define BUSY_NS 100000000ull
 /* the same, after a thread was just found to exceed the limit, until all have been at rest */
 #define BUSY_AGAIN_NS 5000000ull
 /* processor time within which a started process attaches, if at all */
 #define NEWCOMER_S  1u
 #define GENERATIONS 4u             /* from a process started by hand: a shell, its child, ... */
-#define STARVED_NS  10000000000ull /* real time in which the thread got less processor time */
+#define STARVED_NS  10000000000ull /* real time in which the thread got less processor time, or waited for a disk */
 
 struct world {
     pid_t parent, self;
@@ -38,7 +38,6 @@ struct world {
     bool again;                 /* a thread has run since its last check: another walk is needed */
     struct watch_thread *busy;  /* the thread that was found to run, or to be about to; NULL: none */
     struct watch *busy_process; /* its process */
-    bool disk;                  /* waits for a disk, and will run */
     pid_t *announced;           /* processes started by `simfab exec`, not attached, alive at the last check */
     uint32_t num_announced, announced_cap;
     uint64_t starts_since_ns;  /* a thread among them has been busy since, waits for a processor excluded; 0: none */
@@ -46,7 +45,7 @@ struct world {
     uint64_t starts_queued_ns; /* and its wait for a processor so far */
     struct {
         uint32_t tid;
-        uint64_t ran_ns, at_ns; /* its processor time, and the real time, when last seen */
+        uint64_t ran_ns; /* its processor time when last seen */
         uint64_t since_ns, used_ns;
         uint64_t runs; /* of actors by then: if there have been more it is another wait */
         bool proved;   /* a thread has been busy for long, and not all have been at rest since */
@@ -101,7 +100,6 @@ static void check_thread(struct world *w, struct watch *p, struct watch_thread *
         return;
     w->busy = t;
     w->busy_process = p;
-    w->disk = state == 'D';
 }
 
 /*
@@ -372,10 +370,9 @@ static bool busy_for_long(struct world *w, const struct sim *s)
         w->last.runs = s->runs;
     }
     if (w->last.tid == t->tid)
-        w->last.used_ns += w->disk ? now - w->last.at_ns : t->ran_ns - w->last.ran_ns;
+        w->last.used_ns += t->ran_ns - w->last.ran_ns;
     w->last.tid = t->tid;
     w->last.ran_ns = t->ran_ns;
-    w->last.at_ns = now;
     if (w->last.used_ns <= (w->last.proved ? BUSY_AGAIN_NS : BUSY_NS) && now - w->last.since_ns <= STARVED_NS)
         return false;
     w->last.proved = true;
