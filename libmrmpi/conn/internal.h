@@ -92,6 +92,13 @@ static inline bool mr_is_same_way(const struct mr_sub *a, const struct mr_sub *b
     return a->rail == b->rail && a->remote_rail == b->remote_rail && a->path == b->path;
 }
 
+/* Is the way of a peer on the same host the same: from the same port here to the same port there? */
+static inline bool mr_is_shared_way(const struct mr_sub *a, const struct mr_sub *b)
+{
+    return a->rail == b->rail && a->path == b->path &&
+           a->peer->address->rail[a->remote_rail].lid == b->peer->address->rail[b->remote_rail].lid;
+}
+
 /* The recorded health of the subchannel's way. */
 static inline struct mr_trust *mr_way_trust(const struct mr_sub *sub)
 {
@@ -108,7 +115,15 @@ static inline struct mr_trust *mr_way_trust(const struct mr_sub *sub)
 uint32_t mr_way_value(const struct mr_sub *sub, uint64_t now_ns);
 /* With the way all ways carry more than the others do alone. */
 bool mr_way_is_worth(const struct mr_sub *sub, uint64_t now_ns);
-#define MR_WAY_WELL (MR_TRUST_FULL / 2) /* more: others may be left in favour of the way */
+#define MR_WAY_WELL  (MR_TRUST_FULL / 2) /* more: others may be left in favour of the way */
+#define MR_WAY_LOSES 50000u              /* millionths of packets: at least two questions in a dozen were lost */
+/*
+ * The way breaks since packets were lost. The way loses packets of all ranks on the host: a packet and its repetition
+ * count for each that knows of no loss.
+ */
+void mr_ways_lose(const struct mr_sub *way, uint64_t now_ns);
+/* The peer says that the subchannel breaks for this reason. */
+void mr_way_told(struct mr_sub *sub);
 /* Adapts the weights of the peer's subchannels to the present knowledge about their ways. */
 void mr_ways_weigh(struct mr_peer *p, uint64_t now_ns);
 

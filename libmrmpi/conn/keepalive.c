@@ -200,7 +200,8 @@ void mr_keepalive_datagram(struct mr_peer *p, const struct mr_cm_msg *msg)
         sub->connect->unsent += send_cm_question(sub, MR_CM_HERE, msg->id, s->level[0].sl & 15) != 0;
     if (!sub || p->error)
         return;
-    sub->lossy |= s->loses;
+    if (s->loses)
+        mr_way_told(sub);
     if (msg->type == MR_CM_ASK) {
         take_doubts(p, msg);
         return;

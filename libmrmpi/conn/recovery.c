@@ -295,7 +295,8 @@ void mr_recovery_control(struct mr_peer *p, const struct mr_hdr *hdr)
     case MR_CONTROL_BROKEN:
         if (hdr->rank && sub->state == MR_SUB_OPEN)
             mr_recovery_loses(sub);
-        sub->lossy |= hdr->rank != 0;
+        if (hdr->rank)
+            mr_way_told(sub);
         take_broken(sub, mr_tag_generation(tag));
         break;
     case MR_CONTROL_GONE:

@@ -13,7 +13,7 @@
  *   one.
  * - A way is silent after ROUNDS of them, and not before an answer would have come: conn/route/trip.h has the time of
  *   answers. Its subchannels break.
- * - A way that breaks since packets were lost has lost packets for the same way to other ranks, too.
+ * - A way that breaks since packets were lost, at either end, has lost packets for the same way to other ranks, too.
  *
  * A way that is slow or congested brings its answers late, but brings them. A peer that computes answers over no way,
  * and is asked less and less often. The adapter's own time-outs find the only way to a peer silent.
@@ -55,7 +55,6 @@
 #define ROUNDS_LOSES  2           /* the same if questions over the way have been lost, and others do not lose any */
 #define QUESTIONS     4           /* in a round, over each way: some may be lost */
 #define QUESTIONS_ALL 64          /* in a round, of all ranks to one */
-#define LOSES_MOST    50000       /* millionths of packets: at least two questions in a dozen were lost */
 #define TIMEOUTS      4           /* of the adapter, that a link of a lossy way may be stuck if no way is better */
 #define PART          128         /* this as well: the part of its rate for the traffic under way */
 #define PEERS_MOST    256         /* peers handled in one poll */
@@ -236,28 +235,6 @@ static bool has_answer(const struct mr_sub *sub, bool same)
     return false;
 }
 
-/* Is the way of a peer on the same host the same: from the same port here to the same port there? */
-static bool is_shared_way(const struct mr_sub *a, const struct mr_sub *b)
-{
-    return a->rail == b->rail && a->path == b->path &&
-           a->peer->address->rail[a->remote_rail].lid == b->peer->address->rail[b->remote_rail].lid;
-}
-
-/* The way loses packets of all ranks on the host: a packet and its repetition count for each that knows of no loss. */
-static void spread_loss(const struct mr_sub *way, uint64_t now_ns)
-{
-    for (int r = 0; r < mr_peers_end(); r++) {
-        struct mr_peer *p = mr_peers.peer[r];
-
-        if (!p || !mr_peers_share_host(r, way->peer->rank) || !p->up || p->error)
-            continue;
-        for (unsigned i = 0; i < p->num_subs; i++)
-            if (is_watched(&p->sub[i]) && is_shared_way(&p->sub[i], way) &&
-                mr_trust_loss(mr_way_trust(&p->sub[i]), now_ns) <= LOSES_MOST)
-                mr_trust_tried(mr_way_trust(&p->sub[i]), 2, 2, now_ns);
-    }
-}
-
 /* loses: the way answers, but loses packets. */
 static void break_way(const struct mr_sub *way, bool loses, const char *why)
 {
@@ -275,7 +252,7 @@ static void break_way(const struct mr_sub *way, bool loses, const char *why)
             mr_sub_break(&p->sub[i]);
         }
     if (loses)
-        spread_loss(way, mr_clock_ns());
+        mr_ways_lose(way, mr_clock_ns());
 }
 
 static struct mr_sub *first_of_way(const struct mr_sub *way)
@@ -428,7 +405,7 @@ static void doubt_host(const struct mr_sub *way, unsigned missed, uint64_t since
         if (!p || !mr_peers_share_host(r, way->peer->rank) || !p->up || p->error)
             continue;
         for (unsigned i = 0; i < p->num_subs; i++)
-            if (is_watched(&p->sub[i]) && is_shared_way(&p->sub[i], way) && allocate_questions(p))
+            if (is_watched(&p->sub[i]) && mr_is_shared_way(&p->sub[i], way) && allocate_questions(p))
                 add_doubt(&p->sub[i], missed, since_ns);
     }
 }
@@ -581,7 +558,7 @@ static uint64_t next_pause_ns(const struct mr_connect_peer *c, bool answered)
 static void leave_losing_ways(struct mr_peer *p, uint64_t now_ns)
 {
     for (unsigned i = 0; i < p->num_subs; i++)
-        if (is_watched(&p->sub[i]) && mr_trust_loss(mr_way_trust(&p->sub[i]), now_ns) > LOSES_MOST &&
+        if (is_watched(&p->sub[i]) && mr_trust_loss(mr_way_trust(&p->sub[i]), now_ns) > MR_WAY_LOSES &&
             has_well_way(p, now_ns))
             break_way(&p->sub[i], true, "it loses packets, as questions over it show");
 }

@@ -7,6 +7,7 @@
 #include "libmrmpi/conn/internal.h"
 
 #include "libmrmpi/base/base.h"
+#include "libmrmpi/launch/launch.h"
 #include "libmrmpi/verbs/verbs.h"
 
 #define DOUBT_STEP   (MR_WEIGHT_MAX / 16) /* less changes nothing */
@@ -102,4 +103,25 @@ void mr_ways_weigh(struct mr_peer *p, uint64_t now_ns)
         return;
     mr_peer_take_health(p);
     mr_peer_tell_doubted(p);
+}
+
+void mr_ways_lose(const struct mr_sub *way, uint64_t now_ns)
+{
+    for (int r = 0; r < mr_peers_end(); r++) {
+        struct mr_peer *p = mr_peers.peer[r];
+
+        if (!p || !mr_peers_share_host(r, way->peer->rank) || !p->up || p->error)
+            continue;
+        for (unsigned i = 0; i < p->num_subs; i++)
+            if (carries(&p->sub[i]) && mr_is_shared_way(&p->sub[i], way) &&
+                mr_trust_loss(mr_way_trust(&p->sub[i]), now_ns) <= MR_WAY_LOSES)
+                mr_trust_tried(mr_way_trust(&p->sub[i]), 2, 2, now_ns);
+    }
+}
+
+void mr_way_told(struct mr_sub *sub)
+{
+    if (!sub->lossy)
+        mr_ways_lose(sub, mr_clock_ns());
+    sub->lossy = true;
 }

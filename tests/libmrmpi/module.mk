@@ -51,7 +51,7 @@ $(call unit_test,test_recovery,libmrmpi/conn/recovery.c libmrmpi/conn/ways.c lib
 $(call unit_test,test_handshake,libmrmpi/conn/route/trust.c $(PARTITIONS) \
     $(addprefix libmrmpi/conn/,handshake.c connect.c ways.c) libmrmpi/conn/cm/conn.c libmrmpi/conn/cm/message.c \
     libmrmpi/conn/reliable/window.c $(RAIL_TEST_BASE))
-$(call unit_test,test_keepalive,libmrmpi/conn/keepalive.c libmrmpi/conn/route/trust.c $(PARTITIONS) $(RAIL_TEST_BASE))
+$(call unit_test,test_keepalive,$(addprefix libmrmpi/conn/,keepalive.c ways.c route/trust.c) $(PARTITIONS) $(RAIL_TEST_BASE))
 $(call unit_test,test_steer,libmrmpi/conn/peer/steer.c libmrmpi/conn/route/rules.c libmrmpi/verbs/link/kinds.c \
     $(RAIL_TEST_BASE))
 $(call unit_test,test_spread,libmrmpi/conn/peer/spread.c libmrmpi/conn/route/policy.c $(RAIL_TEST_BASE))

@@ -464,6 +464,23 @@ START_TEST(loss_of_another)
 }
 END_TEST
 
+/* The peer's word that a way breaks for this reason counts as much, once. */
+START_TEST(loss_told)
+{
+    make_mate();
+    for (unsigned i = 0; i < SUBS; i++)
+        address.rail[i].lid = (uint16_t)(10 + i);
+    mr_way_told(&sub[0]);
+    ck_assert(sub[0].lossy);
+    ck_assert_uint_gt(mr_trust_loss(mr_way_trust(&sub[0]), stub_clock_ns), 50000);
+    ck_assert_uint_gt(mr_trust_loss(mr_way_trust(&mate_sub[0]), stub_clock_ns), 50000);
+    ck_assert_uint_eq(mr_trust_loss(mr_way_trust(&mate_sub[1]), stub_clock_ns), 0);
+    *mr_way_trust(&mate_sub[0]) = (struct mr_trust){0};
+    mr_way_told(&sub[0]);
+    ck_assert_uint_eq(mr_trust_loss(mr_way_trust(&mate_sub[0]), stub_clock_ns), 0);
+}
+END_TEST
+
 /* After a second of computing without a poll, only one poll's worth is learnt. */
 START_TEST(computes_itself)
 {
@@ -613,6 +630,7 @@ int main(void)
     tcase_add_loop_test(c, doubted_by_the_peer, 0, 3);
     tcase_add_test(c, same_way_to_another);
     tcase_add_test(c, loss_of_another);
+    tcase_add_test(c, loss_told);
     tcase_add_test(c, computes_itself);
     tcase_add_loop_test(c, lossy, 0, 3);
     tcase_add_test(c, questions_of_a_way);
