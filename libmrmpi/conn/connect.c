@@ -158,8 +158,8 @@ bool mr_handshake_begin(struct mr_peer *p, struct mr_sub *sub)
         mr_handshake_yield(p, sub, now);
     if (mr_cm_waiting(&p->cm))
         return false;
-    mr_cm_again(&p->cm, MR_REOPEN_ATTEMPTS);
     p->connect->rescue = sub && p->connect->isolated_ns;
+    mr_cm_again(&p->cm, p->connect->rescue || answers ? MR_RESCUE_ATTEMPTS : MR_REOPEN_ATTEMPTS);
     p->cm.yields = true; /* takes the way that the handshake is about, which may be dead */
     p->cm.timeout_ns = p->connect->rescue || answers ? MR_RESCUE_NS : mr_connect.connect_rtt.max_ns;
     p->cm.timeout_max_ns = p->connect->rescue ? RESCUE_MAX_NS : 16 * mr_connect.connect_rtt.max_ns;

@@ -234,7 +234,7 @@ static void hurry_answer(struct mr_cm_conn *c)
 {
     c->timeout_ns = MR_RESCUE_NS;
     c->timeout_max_ns = 16 * mr_connect.connect_rtt.max_ns;
-    c->attempts_max = MR_REOPEN_ATTEMPTS + ANSWERS_MORE;
+    c->attempts_max = MR_RESCUE_ATTEMPTS + ANSWERS_MORE;
 }
 
 static int prepare_message(struct mr_cm_conn *c, const struct mr_cm_msg *req, struct mr_cm_msg *out)
@@ -246,7 +246,7 @@ static int prepare_message(struct mr_cm_conn *c, const struct mr_cm_msg *req, st
 
     if (err)
         return err;
-    if (p->up && !req)
+    if (p->up && !req && c->timeout_ns != MR_RESCUE_NS)
         c->attempts_max = MR_REOPEN_ATTEMPTS;
     if (req) {
         mr_where_learn(p, req);

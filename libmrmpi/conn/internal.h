@@ -135,7 +135,8 @@ void mr_peer_due(struct mr_peer *p);
 /* ---- handshake.c, connect.c -------------------------------------------------------------------------------------- */
 
 #define MR_REOPEN_ATTEMPTS 4          /* of one handshake; another begins after a pause (recovery.c) */
-#define MR_RESCUE_NS       4000000ull /* before the first repetition of a message over ways that answer; doubles */
+#define MR_RESCUE_NS       1000000ull /* before the first repetition of a message over ways that answer; doubles */
+#define MR_RESCUE_ATTEMPTS 6          /* over such ways */
 extern const struct mr_cm_ops mr_handshake_ops;
 /* Begin a handshake for a closed subchannel; NULL: for all of the epoch to come. False: one is under way. */
 typedef bool mr_begin_fn(struct mr_peer *p, struct mr_sub *sub);
