@@ -14,8 +14,11 @@ class Failure(Exception):
 
 
 class Fabric:
-    def __init__(self, topology, model):
+    def __init__(self, topology, model, seed=None):
+        """seed: of the packets that lossy links lose, instead of the model's"""
         self.home = tempfile.mkdtemp(prefix="fabric.")
+        if seed is not None:
+            model = self.seeded(model, seed)
         self.env = {**os.environ, "SIMFAB_DIR": self.home}
         self.env["PATH"] = os.path.join(BUILD, "bin") + ":" + self.env["PATH"]
         self.env.setdefault("MRMPI_LOG_LEVEL", "2")
@@ -30,6 +33,12 @@ class Fabric:
         if not came.startswith(b"ready"):
             self.__exit__()
             raise Failure("the fabric does not come up")
+
+    def seeded(self, model, seed):
+        path = os.path.join(self.home, "model.yaml")
+        with open(model) as given, open(path, "w") as own:
+            own.write(given.read() + f"fault:\n  seed: {seed}\n")
+        return path
 
     def __enter__(self):
         return self
