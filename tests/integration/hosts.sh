@@ -10,7 +10,6 @@
 topology=eight-hosts-two-rails hosts='h1 h2 h3 h4 h5 h6 h7 h8' ranks=16
 . "$(dirname "$0")/lib.sh"
 fabricds etc/policies/simple.yaml
-for h in $hosts; do wait_for 60 verified "$h" || ok "$h has the policy" false; done
 backward='h8 h7 h6 h5 h4 h3 h2 h1' others=14 # ranks on other hosts than one's own
 at_a_time=${AT_A_TIME:-4} limit=${LIMIT:-250}
 export ALL=1 PER_SIZE=1 EVERY=2 MOST_BYTES=40000

@@ -32,13 +32,17 @@ YAML
 stop_fabricd() { kill "${fabricd[$1]}"; wait "${fabricd[$1]}" 2>/dev/null; } # HOST
 verified() { ctl "$1" status | grep -q 'state: verified'; }                 # HOST
 
-# fabricds [POLICY]: one on each host. Waits until they answer. The policy is copied: its lock will be written beside it.
+# fabricds [POLICY]: one on each host. Waits until they answer, and all have the policy: other hosts than h1 look for it once a
+# second. The policy is copied: its lock will be written beside it.
 fabricds() {
   local h
   [ -z "${1:-}" ] || { cp "$1" "$tmp/policy.yaml"; set -- "$tmp/policy.yaml"; }
   for h in $hosts; do start_fabricd "$h" "$@"; done
   for h in $hosts; do wait_for 20 test -S "$SIMFAB_DIR/fabricd-$h.sock"; done
-  [ -z "${1:-}" ] || { ok "the policy is applied and verified" ctl h1 policy apply "$1"; wait_for 30 ports_up; }
+  [ -n "${1:-}" ] || return 0
+  ok "the policy is applied and verified" ctl h1 policy apply "$1"
+  wait_for 30 ports_up
+  for h in $hosts; do wait_for 60 verified "$h" || ok "$h has the policy" false; done
 }
 # The same with two LIDs for each port; the job "limited" has a class that may use one path. The policy is $tmp/wanted.yaml.
 fabricds_with_paths() {
@@ -84,6 +88,8 @@ keep="simfab status --counters >$tmp/c0" kept="simfab status --counters >$tmp/c1
 
 # FILE: the output of a job whose ranks all had fabricd's answer when they began
 in_time() { ! grep -q 'fabricd at .* cannot be asked (Connection timed out)' "$1"; }
+# FILE: the output, with --stats, of a job all of whose subchannels had the service levels of its class from the beginning
+one_class() { in_time "$1" && ! grep -q ' changed=[1-9]' "$1"; }
 
 # counts COMMAND...: a job between $keep and $kept, whose output is $tmp/cmd. Where other programs compete for the processors
 # fabricd may not answer within the library's 1 s of real time: the job then begins without its class, and is begun anew

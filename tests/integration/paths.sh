@@ -37,8 +37,8 @@ echo "# $four"
 run() { # HOSTS JOB WANTED [SETTING]
   local tries
   for tries in {1..5}; do
-    MRMPI_LOG_LEVEL=1 timeout 90 env "${4:-A=}" mrrun -n "$(tr , '\n' <<<"$1" | wc -l)" --hosts "$1" --job-id "$2" "$BUILD/tests/mpi/paths" $3 </dev/null 2>&1 | tee "$tmp/said" >&2
-    in_time "$tmp/said" && break
+    MRMPI_LOG_LEVEL=1 timeout 90 env "${4:-A=}" mrrun -n "$(tr , '\n' <<<"$1" | wc -l)" --hosts "$1" --job-id "$2" --stats "$BUILD/tests/mpi/paths" $3 </dev/null 2>&1 | tee "$tmp/said" >&2
+    one_class "$tmp/said" && break
   done
   cat "$tmp/said"
 }

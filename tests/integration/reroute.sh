@@ -85,7 +85,7 @@ run() { # JOB WANTED WINDOWS COMMAND...
     MRMPI_LOG_LEVEL=3 ENDED=$tmp/ended.$tries timeout -k 5 200 mrrun -n 4 --hosts "$four" --job-id "$job" --stats \
       "$BUILD/tests/mpi/paths" "$@" </dev/null >"$tmp/out" 2>&1
     rc=$?
-    in_time "$tmp/out" && break
+    one_class "$tmp/out" && break
     simfab fault clear
   done
   grep -E '^opened|status [0-9]|large messages use|error|warning' "$tmp/out" >"$tmp/said"
