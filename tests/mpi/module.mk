@@ -38,9 +38,9 @@ tests/mpi/standard/objects_DEPS := libmpi_abi.so.1
 CFLAGS.tests/mpi/standard := -fPIE
 
 SCRIPT_TESTS += tests/mpi/standard/abi.sh
-LONG_TESTS += tests/mpi/standard/abi.sh:--all tests/mpi/no_mpich.sh
+LONG_TESTS += tests/mpi/standard/abi.sh:--all tests/mpi/no_mpich.sh tests/mpi/coll_bits.sh:--all
 SCRIPT_TESTS += tests/mpi/abi_check.sh tests/mpi/standard.sh tests/mpi/algorithms.sh tests/mpi/coll_table.sh tests/mpi/fatal.sh tests/mpi/leaks.sh tests/mpi/lost.sh tests/mpi/parted.sh tests/mpi/binary.sh tests/mpi/languages.sh tests/mpi/fortran.sh tests/mpi/shm.sh tests/mpi/shm_stream.sh tests/mpi/net1.sh tests/mpi/net2.sh tests/mpi/read.sh tests/mpi/remap.sh tests/mpi/allocators.sh tests/mpi/threads_net.sh
 SCRIPT_TESTS += tests/mpi/flow.sh tests/mpi/bursts.sh tests/mpi/failover.sh tests/mpi/steps.sh tests/mpi/ways.sh tests/mpi/mixed.sh tests/mpi/lossy.sh tests/mpi/eager_max.sh tests/mpi/uc_zcopy.sh tests/mpi/ud_zcopy.sh tests/mpi/connect.sh tests/mpi/lids.sh tests/mpi/pkeys.sh tests/mpi/soak.sh tests/mpi/links.sh tests/mpi/budget.sh tests/mpi/rules.sh tests/mpi/rings.sh tests/mpi/scale.sh tests/mpi/rma_rails.sh tests/mpi/rma_async.sh tests/mpi/rma_attach.sh tests/mpi/rma_far.sh tests/mpi/coarrays.sh tests/mpi/hdf5.sh tests/mpi/recover.sh
-SCRIPT_TESTS += tests/mpi/ports.sh tests/mpi/spawn.sh
+SCRIPT_TESTS += tests/mpi/ports.sh tests/mpi/spawn.sh tests/mpi/coll_bits.sh
 LONG_TESTS += tests/mpi/shm.sh:--all tests/mpi/net1.sh:--all tests/mpi/net2.sh:--all tests/mpi/eager_max.sh:--all tests/mpi/huge.sh tests/mpi/ranks.sh tests/mpi/ranks_net1.sh tests/mpi/ranks_net2.sh tests/mpi/mutants.sh tests/mpi/steps.sh:--all
 LONG_TESTS += tests/mpi/failover.sh:--all tests/mpi/bursts.sh:--all tests/mpi/pkeys.sh:--all tests/mpi/rma_rails.sh:--all tests/mpi/rma_far.sh:--all tests/mpi/ways.sh:--all tests/mpi/mixed.sh:--all tests/mpi/lossy.sh:--all tests/mpi/stopped.sh tests/mpi/flapping.sh tests/mpi/soak.sh:--all tests/mpi/links.sh:--all tests/mpi/ud_zcopy.sh:--all tests/mpi/scale_1024.sh tests/mpi/rings.sh:--all tests/mpi/remap.sh:--all tests/mpi/allocators.sh:--all tests/mpi/coarrays.sh:--all tests/mpi/recover.sh:--all
