@@ -98,13 +98,18 @@ void mr_lock_settle(struct mr_win *w)
         mr_progress_until(is_settled, w);
 }
 
-static void take_near(struct mr_rma_peer *p, bool exclusive)
+static enum mr_err take_near(struct mr_rma_peer *p, bool exclusive)
 {
     const struct mr_win_target *t = &p->win->in->target[p->rank];
 
-    while (!mr_lock_part_try(&t->mutex->lock, exclusive)) /* our own may move while we wait */
+    while (!mr_lock_part_try(&t->mutex->lock, exclusive)) { /* our own may move while we wait */
+        if (mr_win_has_orphans(p->win))
+            return mr_fail(MR_ERR_PROC_FAILED, "the lock of rank %d of the window may be that of a failed rank",
+                           p->rank);
         mr_progress_some();
+    }
     p->held = true;
+    return MR_SUCCESS;
 }
 
 enum mr_err mr_lock_begin(struct mr_rma_peer *p)
@@ -114,10 +119,8 @@ enum mr_err mr_lock_begin(struct mr_rma_peer *p)
 
     if (p->held || p->locking || p->unchecked)
         return MR_SUCCESS;
-    if (p->win->in->target[p->rank].mutex) {
-        take_near(p, exclusive);
-        return MR_SUCCESS;
-    }
+    if (p->win->in->target[p->rank].mutex)
+        return take_near(p, exclusive);
     p->locking = true;
     if (p->far && mr_far_begin(p->far, exclusive))
         return MR_SUCCESS;

@@ -21,6 +21,11 @@ struct mr_win *mr_win_any(void); /* NULL: there is none */
 void mr_win_each(void (*f)(struct mr_win *w, void *arg), void *arg);
 struct mr_rma_peer *mr_rma_peer_get(struct mr_win *w, int rank); /* NULL: no memory */
 struct mr_vc *mr_rma_vc(const struct mr_win *w, int rank);
+/*
+ * A process that takes locks in the memory of this node has failed: the lock of a part there may be its own for ever.
+ * Nothing tells who shares a lock.
+ */
+bool mr_win_has_orphans(const struct mr_win *w);
 /* A packet without payload. An error: the peer is lost. */
 enum mr_err mr_rma_tell(struct mr_rma_peer *p, enum mr_rma_what what, struct mr_hdr hdr);
 enum mr_err mr_rma_lost(const struct mr_rma_peer *p);

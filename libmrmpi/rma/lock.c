@@ -44,6 +44,15 @@ static void give_lock(struct mr_rma_peer *p, const struct mr_lock_waiter *l)
     mr_rma_tell(p, MR_RMA_LOCKED, (struct mr_hdr){0});
 }
 
+/* A question for a delegation stays until it is withdrawn. */
+static bool refuse_orphaned(const struct mr_win_state *s, const struct mr_lock_waiter *l)
+{
+    if (l->delegate || !mr_win_has_orphans(s->win))
+        return false;
+    mr_rma_tell(s->target[l->rank].peer, MR_RMA_LOCKED, (struct mr_hdr){.sreq = MR_ERR_PROC_FAILED});
+    return true;
+}
+
 /*
  * Gives the lock to every waiter that can have it now. Returns their number. A shared request passes a waiting
  * exclusive one: with MPI_Win_lock_all a process holds some locks and waits for others, and two such processes would
@@ -55,12 +64,15 @@ static int serve_waiters(struct mr_win_state *s)
     int served = 0;
 
     while ((l = *at)) {
-        if (!mr_lock_part_try(own_lock(s->win), l->exclusive)) {
+        bool free_now = mr_lock_part_try(own_lock(s->win), l->exclusive);
+
+        if (!free_now && !refuse_orphaned(s, l)) {
             at = &l->next;
             continue;
         }
         *at = l->next;
-        give_lock(s->target[l->rank].peer, l);
+        if (free_now)
+            give_lock(s->target[l->rank].peer, l);
         free(l);
         served++;
     }

@@ -107,6 +107,16 @@ enum mr_err mr_rma_lost(const struct mr_rma_peer *p)
     return mr_fail(MR_ERR_PROC_FAILED, "rank %d of the window: %s", p->rank, strerror(-p->error));
 }
 
+bool mr_win_has_orphans(const struct mr_win *w)
+{
+    if (likely(!mr_comm_fault(w->comm)))
+        return false;
+    for (int i = 0; i < w->comm->size; i++)
+        if (i != w->comm->rank && w->in->target[i].mutex && mr_vc_lost(mr_rma_vc(w, i)))
+            return true;
+    return false;
+}
+
 enum mr_err mr_rma_tell(struct mr_rma_peer *p, enum mr_rma_what what, struct mr_hdr hdr)
 {
     int err;

@@ -8,12 +8,17 @@
  * - background: agreements and shrinks in the background, several at a time.
  * - groups: agreements of two groups; then a rank dies.
  * - all: all ranks but the last die.
+ * - windows DEAD: that rank dies with locks of the last rank's part of windows, for which others wait.
+ * - files DEAD: that rank dies with files open.
+ * - abort: rank 1 dies; an operation with it, under MPI_ERRORS_ABORT, ends the job.
+ * - told: ranks die one after the other; how soon the others know.
  * - host: the agent of the second host dies, with the upper half of the ranks.
  * - cut: something outside cuts the second host off, and the upper half of the ranks dies of that.
  * - calm: nobody dies, although it may look so for a while: ROUNDS, with a pause of LONGEST_US between them.
  * - chaos: ranks die at random moments up to LONGEST_US, of SIGKILL; survivors repair their communicator and continue.
  */
 #include <signal.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -224,6 +229,224 @@ static void all_die(void)
     MPI_Comm_size(rest, &n);
     EQ(n, 1);
     MPI_Comm_free(&rest);
+}
+
+/* ---- windows and files of a rank that dies ----------------------------------------------------------------------- */
+
+/* Of an operation that a rank can do without the dead one, or not: whichever, it ends. */
+#define ENDS(call)                                                                                                     \
+    do {                                                                                                               \
+        int e_ = (call);                                                                                               \
+        CHECK(!e_ || class_of(e_) == MPIX_ERR_PROC_FAILED);                                                            \
+    } while (0)
+
+enum { HELD, SHARED, ALL, FENCED, GROUPS, WINDOWS };
+static int memory[WINDOWS][64];
+
+static void make_windows(MPI_Comm c, int allocated, MPI_Win *w)
+{
+    for (int i = 0; i < WINDOWS; i++) {
+        int *mine;
+        if (allocated)
+            FINE(MPI_Win_allocate(sizeof(memory[i]), sizeof(int), MPI_INFO_NULL, c, &mine, &w[i]));
+        else
+            FINE(MPI_Win_create(memory[i], sizeof(memory[i]), sizeof(int), MPI_INFO_NULL, c, &w[i]));
+        MPI_Win_set_errhandler(w[i], MPI_ERRORS_RETURN);
+    }
+    FINE(MPI_Win_fence(0, w[FENCED]));
+}
+
+/* Takes the lock, and has it. */
+static void hold(MPI_Win w, int kind, int owner)
+{
+    int got;
+    FINE(MPI_Win_lock(kind, owner, 0, w));
+    FINE(MPI_Get(&got, 1, MPI_INT, owner, 0, 1, MPI_INT, w));
+    FINE(MPI_Win_flush(owner, w));
+}
+
+/* A lock of the dead is given back, or never comes. */
+static void take(MPI_Win w, int owner)
+{
+    int err = MPI_Win_lock(MPI_LOCK_EXCLUSIVE, owner, 0, w);
+    if (!err) {
+        ENDS(MPI_Put(&rank, 1, MPI_INT, owner, rank, 1, MPI_INT, w));
+        ENDS(MPI_Win_unlock(owner, w));
+    } else {
+        EQ(class_of(err), MPIX_ERR_PROC_FAILED);
+    }
+}
+
+static void use_windows(MPI_Win *w, int dead)
+{
+    int other = (rank + 1) % size == dead ? (rank + 2) % size : (rank + 1) % size, err;
+    MPI_Group all, of_dead;
+    FAILED(MPI_Win_lock(MPI_LOCK_SHARED, dead, 0, w[HELD]));
+    FINE(MPI_Win_lock_all(0, w[ALL]));
+    err = MPI_Put(&rank, 1, MPI_INT, dead, rank, 1, MPI_INT, w[ALL]);
+    CHECK(class_of(err) == MPIX_ERR_PROC_FAILED);
+    FINE(MPI_Put(&rank, 1, MPI_INT, other, rank, 1, MPI_INT, w[ALL]));
+    FINE(MPI_Win_flush(other, w[ALL]));
+    ENDS(MPI_Win_unlock_all(w[ALL]));
+    FAILED(MPI_Win_fence(0, w[FENCED]));
+    MPI_Win_get_group(w[GROUPS], &all);
+    MPI_Group_incl(all, 1, &dead, &of_dead);
+    FAILED(MPI_Win_start(of_dead, 0, w[GROUPS]));
+    ENDS(MPI_Win_complete(w[GROUPS]));
+    ENDS(MPI_Win_post(of_dead, 0, w[GROUPS]));
+    FAILED(MPI_Win_wait(w[GROUPS]));
+    MPI_Group_free(&all);
+    MPI_Group_free(&of_dead);
+}
+
+/* When all have used them: nothing else holds up who comes first. */
+static void free_windows(MPI_Win *w)
+{
+    for (int i = 0; i < WINDOWS; i++) {
+        ENDS(MPI_Win_free(&w[i]));
+        EQ(w[i], MPI_WIN_NULL);
+    }
+}
+
+static void windows(int dead)
+{
+    MPI_Win w[2][WINDOWS];
+    MPI_Comm c, rest;
+    int owner = size - 1, x = 0;
+    FINE(MPI_Comm_dup(MPI_COMM_WORLD, &c));
+    for (int allocated = 0; allocated < 2; allocated++)
+        make_windows(c, allocated, w[allocated]);
+    if (rank == dead) {
+        for (int allocated = 0; allocated < 2; allocated++) {
+            hold(w[allocated][HELD], MPI_LOCK_EXCLUSIVE, owner);
+            hold(w[allocated][SHARED], MPI_LOCK_SHARED, owner);
+        }
+        for (int to = 0; to < size; to++)
+            if (to != dead)
+                FINE(MPI_Send(&x, 1, MPI_INT, to, 0, c));
+        usleep(20000); /* others wait for the locks */
+        die();
+    }
+    FINE(MPI_Recv(&x, 1, MPI_INT, dead, 0, c, MPI_STATUS_IGNORE));
+    for (int allocated = 1; allocated >= 0; allocated--) {
+        take(w[allocated][HELD], owner);
+        take(w[allocated][SHARED], owner);
+    }
+    FAILED(MPI_Recv(&x, 1, MPI_INT, dead, 0, c, MPI_STATUS_IGNORE));
+    for (int allocated = 0; allocated < 2; allocated++)
+        use_windows(w[allocated], dead);
+    FAILED(MPIX_Comm_agree(c, &x));
+    for (int allocated = 0; allocated < 2; allocated++)
+        free_windows(w[allocated]);
+    FINE(MPIX_Comm_shrink(c, &rest));
+    use_comm(rest);
+    MPI_Comm_free(&rest);
+    MPI_Comm_free(&c);
+}
+
+static void files(int dead)
+{
+    char name[64];
+    int x = rank, y = -1;
+    MPI_Comm c, rest;
+    MPI_Request q;
+    MPI_Offset at;
+    MPI_File f;
+    FINE(MPI_Comm_dup(MPI_COMM_WORLD, &c));
+    snprintf(name, sizeof(name), "/tmp/mrmpi-files.%d", (int)getpid());
+    FINE(MPI_Bcast(name, sizeof(name), MPI_CHAR, 0, c));
+    FINE(MPI_File_open(c, name, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &f));
+    FINE(MPI_File_write_at_all(f, 100 + rank * 4, &x, 1, MPI_INT, MPI_STATUS_IGNORE));
+    if (rank == dead) { /* once all have written */
+        for (int i = 1; i < size; i++)
+            FINE(MPI_Recv(&x, 1, MPI_INT, MPI_ANY_SOURCE, 0, c, MPI_STATUS_IGNORE));
+        die();
+    }
+    FINE(MPI_Send(&x, 1, MPI_INT, dead, 0, c));
+    FAILED(MPI_File_write_at_all(f, 1000, &x, 1, MPI_INT, MPI_STATUS_IGNORE)); /* some wait for the dead */
+    FAILED(MPI_File_read_at_all(f, 0, &y, 1, MPI_INT, MPI_STATUS_IGNORE));
+    FAILED(MPI_File_write_ordered(f, &x, 1, MPI_INT, MPI_STATUS_IGNORE));
+    FAILED(MPI_File_set_size(f, 4096));
+    FAILED(MPI_File_set_view(f, 0, MPI_INT, MPI_INT, "native", MPI_INFO_NULL));
+    FAILED(MPI_File_sync(f));
+    FINE(MPI_File_read_at(f, 100 + dead * 4, &y, 1, MPI_INT, MPI_STATUS_IGNORE));
+    EQ(y, dead);
+    FINE(MPI_File_iwrite_at(f, 2000 + rank * 4, &x, 1, MPI_INT, &q));
+    FINE(MPI_Wait(&q, MPI_STATUS_IGNORE));
+    FINE(MPI_File_read_at(f, 2000 + rank * 4, &y, 1, MPI_INT, MPI_STATUS_IGNORE));
+    EQ(y, rank);
+    if (dead) { /* the shared pointer is rank 0's */
+        FINE(MPI_File_write_shared(f, &x, 1, MPI_INT, MPI_STATUS_IGNORE));
+        FINE(MPI_File_get_position_shared(f, &at));
+        CHECK(at > 0);
+    } else {
+        FAILED(MPI_File_write_shared(f, &x, 1, MPI_INT, MPI_STATUS_IGNORE));
+    }
+    FAILED(MPIX_Comm_agree(c, &x)); /* all have used the file */
+    ENDS(MPI_File_close(&f));
+    EQ(f, MPI_FILE_NULL);
+    FINE(MPIX_Comm_shrink(c, &rest));
+    use_file(rest);
+    MPI_Comm_rank(rest, &y);
+    if (y == 0)
+        EQ(unlink(name), 0);
+    MPI_Comm_free(&rest);
+    MPI_Comm_free(&c);
+}
+
+static void abort_by_handler(void)
+{
+    int x;
+    MPI_Comm c;
+    FINE(MPI_Comm_dup(MPI_COMM_WORLD, &c));
+    if (rank == 1)
+        die();
+    FAILED(MPI_Recv(&x, 1, MPI_INT, 1, 0, c, MPI_STATUS_IGNORE));
+    if (rank == 0) {
+        MPI_Comm_set_errhandler(c, MPI_ERRORS_ABORT);
+        MPI_Recv(&x, 1, MPI_INT, 1, 0, c, MPI_STATUS_IGNORE);
+        puts("it goes on");
+    }
+    MPI_Recv(&x, 1, MPI_INT, 0, 0, c, MPI_STATUS_IGNORE); /* until the end */
+}
+
+/* ---- how soon ---------------------------------------------------------------------------------------------------- */
+
+static long long real_ns(void)
+{
+    struct timespec t;
+    CHECK(syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &t) == 0);
+    return t.tv_sec * 1000000000ll + t.tv_nsec;
+}
+
+/* All but rank 0, the last first. Prints the least, and the most, of what rank 0 saw. */
+static void told(void)
+{
+    double least = 1e9, most = 0;
+    for (int victim = size - 1; victim > 0 && rank <= victim; victim--) {
+        long long died;
+        int go = 0;
+        if (rank == victim) {
+            FINE(MPI_Recv(&go, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+            usleep(20000); /* rank 0 waits */
+            died = real_ns();
+            FINE(MPI_Send(&died, 1, MPI_LONG_LONG, 0, 1, MPI_COMM_WORLD));
+            FINE(MPI_Recv(&go, 1, MPI_INT, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE)); /* has come */
+            die();
+        }
+        if (rank == 0) {
+            double ms;
+            FINE(MPI_Send(&go, 1, MPI_INT, victim, 0, MPI_COMM_WORLD));
+            FINE(MPI_Recv(&died, 1, MPI_LONG_LONG, victim, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+            FINE(MPI_Send(&go, 1, MPI_INT, victim, 1, MPI_COMM_WORLD));
+            FAILED(MPI_Recv(&go, 1, MPI_INT, victim, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+            ms = (double)(real_ns() - died) / 1e6;
+            least = ms < least ? ms : least;
+            most = ms > most ? ms : most;
+        }
+    }
+    if (rank == 0)
+        printf("told after %.2f to %.2f ms\n", least, most);
 }
 
 /* ---- revocation -------------------------------------------------------------------------------------------------- */
@@ -641,7 +864,7 @@ int main(int argc, char **argv)
     mt_begin(&argc, &argv);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
-    seed = argc > 2 ? strtoull(argv[2], NULL, 0) : 1;
+    seed = argc > 2 ? strtoull(argv[2], NULL, 0) : 1; /* or a rank */
     if (!strcmp(what, "failure"))
         one_dies(1);
     else if (!strcmp(what, "root"))
@@ -654,6 +877,14 @@ int main(int argc, char **argv)
         between_groups();
     else if (!strcmp(what, "all"))
         all_die();
+    else if (!strcmp(what, "windows"))
+        windows((int)seed);
+    else if (!strcmp(what, "files"))
+        files((int)seed);
+    else if (!strcmp(what, "abort"))
+        abort_by_handler();
+    else if (!strcmp(what, "told"))
+        told();
     else if (!strcmp(what, "chaos"))
         chaos(argc > 3 ? atoi(argv[3]) : 200, argc > 4 ? (unsigned)atoi(argv[4]) : 60000);
     else if (!strcmp(what, "calm"))

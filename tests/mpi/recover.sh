@@ -28,6 +28,19 @@ for n in 3 6; do
   ok "a revocation reaches ranks that wait in any way" recover $n revoke
   ok "agreements and shrinks in the background" recover $n background
 done
+for dead in 0 1 3; do
+  ok "a rank dies with locks of windows (rank $dead, the last one's parts)" recover 4 windows $dead
+done
+for dead in 0 1; do
+  ok "with files open (rank $dead)" recover 4 files $dead
+done
+not_ok "an error with it under MPI_ERRORS_ABORT ends the job" recover 4 abort
+like "as an abort" 'rank 0 .*abort' "$tmp/out"
+not_ok "and nothing goes on" grep -q "it goes on" "$tmp/out"
+ok "ranks die one by one" recover 8 told
+# 1 ms on the node and 40 ms between hosts have been measured; without a word of the launcher MRMPI_PATIENCE passes, 60 s.
+soon() { awk -v most="$1" '/^told after/ {print; f = $3 < most} END {exit !f}' "$tmp/out"; }
+ok "which others on the node soon know" soon 200
 ok "agreements of two groups, one of which loses its leader" recover 5 groups
 ok "all but one die" recover 5 all
 not_ok "without --recover the job ends" timeout 60 mrrun -n 3 "$program" failure
@@ -35,9 +48,12 @@ ok "without a failure nothing differs" recover 4 chaos 1 30 0
 
 for kind in auto ud; do
   export MRMPI_LINKS=$kind
-  for case in failure root revoke background groups; do
+  for case in failure root revoke background groups "windows 0" "windows 1" "windows 2" "windows 3" "files 0" "files 3"; do
+    # shellcheck disable=SC2086
     ok "two hosts ($kind): $case" far 4 $case
   done
+  ok "two hosts ($kind): ranks die one by one" far 4 told
+  ok "which others soon know" soon 2000
 done
 unset MRMPI_LINKS
 printf '#!/bin/sh\nhost=$1\nshift\nexec simfab exec "$host" -- "$@"\n' >"$tmp/on"

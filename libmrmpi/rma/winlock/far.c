@@ -36,6 +36,7 @@ struct mr_far {
     uint32_t delegated, given; /* of the last delegation, and of the last one returned by the adapter */
     bool asking, withdrawing;  /* asked the process there to delegate the lock; the question is being withdrawn */
     bool answers;              /* soon, the last time */
+    bool only_asks;            /* no atomics to take the lock */
     struct mr_far *next;       /* of those that pause, or ask */
     bool paused;
     uint64_t due_ns;
@@ -231,6 +232,10 @@ static void advance_taker(struct mr_far *f, bool waited)
             clear_far(f);
             return;
         }
+        if (f->only_asks && step != MR_STEP_GIVE && !f->taker.keeps) {
+            go_without(f, step);
+            return;
+        }
         if (step != MR_STEP_GIVE && f->taker.tries > TRIES_AT_ONCE && f->taker.tries != f->tried && !waited) {
             pause_for(f, pause_of(f));
             return;
@@ -272,7 +277,7 @@ void mr_far_close(struct mr_far *f)
 
 bool mr_far_begin(struct mr_far *f, bool alone)
 {
-    if (!mr_taker_is_sound(&f->taker))
+    if (f->only_asks || !mr_taker_is_sound(&f->taker))
         return false;
     if (alone && f->answers && !f->withdrawing && !f->paused) {
         f->asking = true;
@@ -285,6 +290,11 @@ bool mr_far_begin(struct mr_far *f, bool alone)
     if (!f->paused) /* a return waits for room */
         advance_taker(f, false);
     return true;
+}
+
+void mr_far_only_ask(struct mr_far *f)
+{
+    f->only_asks = true;
 }
 
 bool mr_far_holds(const struct mr_far *f)

@@ -48,6 +48,8 @@ void mr_far_cleared(struct mr_far *f);
 void mr_far_delegated(struct mr_far *f, uint32_t serial);
 void mr_far_queued(struct mr_far *f, uint32_t serial, uint32_t ahead); /* the number of earlier requests of others */
 void mr_far_withdrawn(struct mr_far *f);
+/* From now on the lock is asked for by packets: only the process there can tell that the lock is never free again. */
+void mr_far_only_ask(struct mr_far *f);
 /* Nothing of it is under way, nor to be done there. */
 bool mr_far_is_quiet(const struct mr_far *f);
 void mr_far_init(void); /* before the first is opened */
