@@ -205,6 +205,15 @@ int mr_launch_start(const struct mr_launch_order *order)
     return mr_launch_start_mrrun(order);
 }
 
+const char *mr_launch_replaced(void)
+{
+    if (!self.backend || self.backend == &mr_launch_singleton)
+        return NULL;
+    if (self.backend != &mr_launch_pmix)
+        return mr_detect_pmi_launcher();
+    return mr_detect_one_server() ? NULL : mr_detect_pmix_launcher();
+}
+
 void mr_launch_started_end(void)
 {
     mr_launch_started_leave(!self.world.space || !*self.world.space);

@@ -147,6 +147,8 @@ struct mr_launch_order {
 #define MR_PARENT_VARIABLE "MRMPI_PARENT"
 /* The process of an mrrun; 0: the launcher starts the job; or a negative errno, with mr_launch_why(). */
 int mr_launch_start(const struct mr_launch_order *order);
+/* The launcher in whose place mrrun starts jobs; NULL: none, or mrrun itself. */
+const char *mr_launch_replaced(void);
 /* How many ranks are started if there is room for all that are wanted. */
 int mr_launch_most(const struct mr_launch_part *part);
 /* The port of the program that had the launcher start this job. -ENOENT: the launcher knows none. */
@@ -161,6 +163,7 @@ struct mr_launch_wait {
 bool mr_launch_waited(struct mr_launch_wait *w);
 /* True once, when that mrrun has ended; *status: its exit status, 128 + a signal, or -1: not known. */
 bool mr_launch_started_ended(int pid, int *status);
+void mr_launch_started_lives(int pid); /* its job has begun: the end matters to nobody any more */
 /* At the end of this process: waits for their end, unless they can go on alone. */
 void mr_launch_started_end(void);
 

@@ -25,6 +25,7 @@
 struct started {
     struct started *next;
     pid_t pid;
+    bool awaited; /* a thread waits for the first process of the job */
 };
 
 static struct started *started;
@@ -226,6 +227,7 @@ static int start_mrrun(char **words, char *variable)
         free(s);
         return mr_launch_fail(-err, "mrrun cannot be started: %s", strerror(err));
     }
+    s->awaited = true;
     s->next = started;
     started = s;
     return s->pid;
@@ -345,7 +347,7 @@ bool mr_launch_started_ended(int pid, int *status)
         struct started *s = *at;
         int how;
 
-        if (!has_ended(s, WNOHANG, &how)) {
+        if ((s->awaited && s->pid != pid) || !has_ended(s, WNOHANG, &how)) {
             at = &s->next;
             continue;
         }
@@ -358,6 +360,13 @@ bool mr_launch_started_ended(int pid, int *status)
         *at = next;
     }
     return found;
+}
+
+void mr_launch_started_lives(int pid)
+{
+    for (struct started *s = started; s; s = s->next)
+        if (s->pid == pid)
+            s->awaited = false;
 }
 
 void mr_launch_started_leave(bool alone)

@@ -100,6 +100,19 @@ if [ -z "$(sanitizers)" ]; then
   like "how MPI can start again under pmix is told" "Slurm's srun \(PMIx\).* PMIX_MCA_gds=hash" "$tmp/err"
 fi
 
+# ---- programs that start processes: Slurm starts none for them, mrrun does, in the step or, by srun, on other nodes
+for plugin in pmix pmi2; do
+  mpi $plugin 2 spawn some 2
+  slurm srun -Q --mpi=$plugin -N 1 -n 2 --overcommit "$BUILD/tests/mpi/spawn" launcher mrrun
+  is "$plugin: mrrun starts the processes" $? 0
+  for node in n1 n2; do
+    slurm salloc -Q -N 2 -n 4 --ntasks-per-node=2 srun -Q --mpi=$plugin -N 1 -n 1 "$BUILD/tests/mpi/spawn" on $node
+    is "$plugin: on node $node of the allocation" $? 0
+  done
+  slurm srun -Q --mpi=$plugin -N 1 -n 2 --overcommit "$BUILD/tests/mpi/spawn" why
+  like "$plugin: what cannot be started is an error that names Slurm" 'Slurm.s srun starts no further processes.*MPI_ERR_SPAWN' "$tmp/out"
+done
+
 cat >"$tmp/on-host" <<'SH'
 #!/bin/bash
 exec simfab exec h$((SLURM_NODEID + 1)) -- "$@"

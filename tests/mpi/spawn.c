@@ -3,10 +3,14 @@
  * Processes started by a program. Cases of the parent; children have "child" as their first argument:
  *
  *     some N         N children, of this program; messages and collectives with them; once more, disconnected at once
+ *     threads N      two threads of each process start N children each, at once; some cannot be started
  *     parts          two programs, with their arguments, numbers and directory
+ *     bare           two programs without arguments (MPI_ARGVS_NULL)
  *     keys DIR       what infos say: numbers, hosts, directories, variables, files
  *     universe N     MPI_UNIVERSE_SIZE
  *     launcher NAME  the launcher of the parents starts the children: "pmi", "pmix" or "mrrun"
+ *     why            the error of a program that ends at once
+ *     on HOST        a child on that node of Slurm
  *     outlives DIR   children go on when the parents have ended: they wait for the file go, and say their last words
  *     outlived DIR   and when a parent has died
  *     many ROUNDS N  N children, so many times; what the parent keeps of them
@@ -15,6 +19,7 @@
  *     leaves         the parent does not disconnect
  *     dies           children die
  */
+#include <pthread.h>
 #include <signal.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
@@ -64,7 +69,7 @@ static MPI_Comm start(char *what, int n, int *codes)
 
 static void some(int n)
 {
-    int codes[16];
+    int codes[64];
     MPI_Comm inter;
     memset(codes, 1, sizeof(codes));
     inter = start("talk", n, codes);
@@ -73,6 +78,63 @@ static void some(int n)
     talk(inter, 1);
     MPI_Comm_disconnect(&inter);
     inter = start("part", n, MPI_ERRCODES_IGNORE);
+    MPI_Comm_disconnect(&inter);
+}
+
+/* ---- threads ---- */
+
+enum { THREADS = 2, TURNS = 4 };
+static MPI_Comm of_thread[THREADS];
+static int children_of_thread;
+
+static void *starts(void *arg)
+{
+    int t = (int)(long)arg;
+    char *talking[] = {"child", "talk", NULL}, *early[] = {"child", "early", NULL};
+    MPI_Comm inter;
+    for (int i = 0; i < TURNS; i++) {
+        int fails = (i + t) % 2;
+        int err = MPI_Comm_spawn(self, fails ? early : talking, children_of_thread, MPI_INFO_NULL, 0, of_thread[t],
+                                 &inter, MPI_ERRCODES_IGNORE);
+        EQ(class_of(err), fails ? MPI_ERR_SPAWN : MPI_SUCCESS);
+        if (!err) {
+            talk(inter, 1);
+            MPI_Comm_disconnect(&inter);
+        }
+    }
+    return NULL;
+}
+
+static void threads(int n)
+{
+    pthread_t other[THREADS];
+    children_of_thread = n;
+    for (int t = 0; t < THREADS; t++) {
+        MPI_Comm_dup(MPI_COMM_WORLD, &of_thread[t]);
+        MPI_Comm_set_errhandler(of_thread[t], MPI_ERRORS_RETURN);
+    }
+    for (int t = 0; t < THREADS; t++)
+        CHECK(pthread_create(&other[t], NULL, starts, (void *)(long)t) == 0);
+    for (int t = 0; t < THREADS; t++) {
+        pthread_join(other[t], NULL);
+        MPI_Comm_free(&of_thread[t]);
+    }
+}
+
+/* Two programs without arguments, by the name for that: this one, as parents without a case. */
+static void bare(void)
+{
+    char *commands[] = {self, self};
+    int numbers[] = {1, 2}, codes[3] = {1, 1, 1}, n;
+    MPI_Info infos[] = {MPI_INFO_NULL, MPI_INFO_NULL};
+    MPI_Comm inter;
+    EQ(MPI_Comm_spawn_multiple(2, commands, MPI_ARGVS_NULL, numbers, infos, 0, MPI_COMM_WORLD, &inter, codes),
+       MPI_SUCCESS);
+    for (int i = 0; i < 3; i++)
+        EQ(codes[i], MPI_SUCCESS);
+    MPI_Comm_remote_size(inter, &n);
+    EQ(n, 3);
+    talk(inter, 1);
     MPI_Comm_disconnect(&inter);
 }
 
@@ -271,6 +333,41 @@ static void by_launcher(const char *name)
            MPI_ERR_SPAWN);
 }
 
+/* A program that ends at once: prints why that is an error. */
+static void tell_why(void)
+{
+    char text[MPI_MAX_ERROR_STRING] = "";
+    MPI_Comm inter;
+    int err, len;
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    err = MPI_Comm_spawn("true", MPI_ARGV_NULL, 1, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter, MPI_ERRCODES_IGNORE);
+    EQ(class_of(err), MPI_ERR_SPAWN);
+    MPI_Error_string(err, text, &len);
+    if (rank == 0)
+        puts(text);
+}
+
+/* One child on the host, in words of the launcher. */
+static void on_host(const char *host)
+{
+    char *args[] = {"child", "host", NULL}, name[256] = "";
+    MPI_Info info = info_of((const char *[]){"host", host, NULL});
+    MPI_Comm inter;
+    EQ(MPI_Comm_spawn(self, args, 1, info, 0, MPI_COMM_WORLD, &inter, MPI_ERRCODES_IGNORE), MPI_SUCCESS);
+    MPI_Info_free(&info);
+    MPI_Bcast(name, sizeof(name), MPI_CHAR, 0, inter);
+    CHECK(!strcmp(name, host));
+    MPI_Comm_disconnect(&inter);
+}
+
+static void child_on_host(MPI_Comm parent)
+{
+    char name[256] = "";
+    if (getenv("SLURMD_NODENAME"))
+        snprintf(name, sizeof(name), "%s", getenv("SLURMD_NODENAME"));
+    MPI_Bcast(name, sizeof(name), MPI_CHAR, MPI_ROOT, parent);
+}
+
 /* ---- the end of parents ---- */
 
 static void touch(const char *dir, const char *name, long number)
@@ -402,6 +499,8 @@ static void child(MPI_Comm parent, char **argv)
         child_of_parts(parent, argv);
     if (!strcmp(argv[2], "facts"))
         child_of_keys(parent);
+    if (!strcmp(argv[2], "host"))
+        child_on_host(parent);
     if (!strcmp(argv[2], "tree")) {
         MPI_Comm inter = start("talk", 2, MPI_ERRCODES_IGNORE);
         talk(inter, 1);
@@ -424,21 +523,37 @@ static void child(MPI_Comm parent, char **argv)
 int main(int argc, char **argv)
 {
     MPI_Comm parent;
+    int provided;
     if (argc > 2 && !strcmp(argv[1], "child") && !strcmp(argv[2], "early"))
         return 3;
     self = realpath(argv[0], NULL);
-    mt_begin(&argc, &argv);
+    MPI_Init_thread(&argc, &argv, argc > 1 && !strcmp(argv[1], "threads") ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE,
+                    &provided);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
     MPI_Comm_get_parent(&parent);
-    if (argc > 2 && !strcmp(argv[1], "child")) {
+    if (argc == 1) { /* see "bare" */
+        CHECK(parent != MPI_COMM_NULL);
+        talk(parent, 0);
+        MPI_Comm_disconnect(&parent);
+    } else if (argc > 2 && !strcmp(argv[1], "child")) {
         CHECK(parent != MPI_COMM_NULL);
         child(parent, argv);
     } else if (!strcmp(argv[1], "some")) {
         EQ(parent, MPI_COMM_NULL);
         some(atoi(argv[2]));
+    } else if (!strcmp(argv[1], "threads")) {
+        threads(atoi(argv[2]));
+    } else if (!strcmp(argv[1], "bare")) {
+        bare();
     } else if (!strcmp(argv[1], "parts")) {
         parts();
     } else if (!strcmp(argv[1], "keys")) {
         keys(argv[2]);
+    } else if (!strcmp(argv[1], "why")) {
+        tell_why();
+    } else if (!strcmp(argv[1], "on")) {
+        on_host(argv[2]);
     } else if (!strcmp(argv[1], "launcher")) {
         by_launcher(argv[2]);
     } else if (!strncmp(argv[1], "outlive", strlen("outlive"))) {

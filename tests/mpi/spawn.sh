@@ -17,6 +17,11 @@ leftovers() { pgrep -f "^$program" -d ' '; }
 ok "a process starts one" job 1 some 1
 ok "two start three" job 2 some 3
 ok "without launcher" job 0 some 2
+[ -n "$(sanitizers)" ] || ok "one starts 64" job 1 some 64
+for n in 1 2; do
+  ok "two threads of $n start jobs at once, some of which fail" job $n threads 2
+done
+ok "two programs without arguments" job 2 bare
 ok "two programs, with their arguments, directory and path" job 2 parts
 ok "infos: numbers, hosts, directories, variables, files" job 2 keys "$tmp"
 universe() { timeout -k 5 100 mrrun "${@:2}" "$program" universe "$1"; }

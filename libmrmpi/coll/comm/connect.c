@@ -432,11 +432,17 @@ static enum mr_err give_birth(const struct mr_spawn *job, struct ask *found)
                        (int)(b.wait.waited_ms / 1000));
     }
     if (b.ended) {
+        const char *replaced = mr_launch_replaced();
+
         mr_port_close(port);
-        return mr_fail(MR_ERR_SPAWN, "the processes ended before they had called MPI_Init (%s %d)",
-                       b.status > 128 ? "mrrun's status" : "exit status", b.status);
+        return mr_fail(MR_ERR_SPAWN, "the processes ended before they had called MPI_Init (%s %d)%s%s%s",
+                       b.status > 128 ? "mrrun's status" : "exit status", b.status,
+                       replaced ? "; mrrun was to start them, since " : "", replaced ? replaced : "",
+                       replaced ? " starts no further processes" : "");
     }
     *found = b.at.found;
+    if (b.launcher)
+        mr_launch_started_lives(b.launcher);
     if (mr_door_send(found->process, MR_DOOR_OPEN, found->door, found->number)) {
         mr_guest_release(found->process);
         err = mr_fail(MR_ERR_SPAWN, "the first process has ended");
