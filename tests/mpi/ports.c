@@ -15,10 +15,13 @@
  *     leave FILE, stay FILE                 a job that ends without a word
  *     slow FILE                             as call, with a rest longer than a stranger is borne
  *     crowded FILE                          serves, while strangers connect to the socket and say nothing
+ *     wide FILE serve|call                  large jobs: connected, merged, each process with each; how long it took
+ *     threads FILE serve|call               two threads of each process connect at once, with ports of their own
  *     rails FILE serve|call [down]          messages between a rank on the first host and one on the second
  */
 #include <netinet/in.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -96,7 +99,7 @@ static MPI_Comm call(const char *file, MPI_Comm comm)
 
 enum { LONGEST = 3 << 20 };
 static const int lengths[] = {0, 1, 64, 1024, 16 << 10, (16 << 10) + 1, 100000, LONGEST};
-static unsigned char *out, *in;
+static _Thread_local unsigned char *out, *in;
 
 static void fill(int len, int from, int to)
 {
@@ -628,6 +631,77 @@ static void rails(const char *file, int serves, int down)
     MPI_Comm_disconnect(&inter);
 }
 
+static void wide(const char *file, int serves)
+{
+    char port[MPI_MAX_PORT_NAME] = "";
+    double begun = MPI_Wtime(), took;
+    int mine, n, sum, *all;
+    MPI_Comm inter = serves ? serve(file, MPI_COMM_WORLD, port) : call(file, MPI_COMM_WORLD), merged;
+    took = MPI_Wtime() - begun;
+    MPI_Comm_remote_size(inter, &n);
+    MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, inter);
+    EQ(sum, n * (n - 1) / 2);
+    MPI_Intercomm_merge(inter, !serves, &merged);
+    MPI_Comm_rank(merged, &mine);
+    EQ(mine, rank + (serves ? 0 : n));
+    MPI_Comm_size(merged, &n);
+    all = calloc((size_t)n, 2 * sizeof(*all));
+    for (int i = 0; i < n; i++)
+        all[i] = mine * n + i;
+    MPI_Alltoall(all, 1, MPI_INT, all + n, 1, MPI_INT, merged);
+    for (int i = 0; i < n; i++)
+        EQ(all[n + i], i * n + mine);
+    free(all);
+    MPI_Comm_disconnect(&merged);
+    MPI_Comm_disconnect(&inter);
+    if (serves && rank == 0)
+        printf("# %d and %d processes are connected after %.3f s, and part after %.3f s\n", size, n - size, took,
+               MPI_Wtime() - begun);
+}
+
+/* ---- threads ---- */
+
+enum { THREADS = 2 };
+static MPI_Comm of_thread[THREADS];
+static const char *thread_file;
+static int thread_serves;
+
+static void *connects(void *arg)
+{
+    int t = (int)(long)arg;
+    char port[MPI_MAX_PORT_NAME] = "", file[4096];
+    out = malloc(LONGEST);
+    in = malloc(LONGEST);
+    snprintf(file, sizeof(file), "%s.%d", thread_file, t);
+    for (int i = 0; i < 3; i++) {
+        MPI_Comm inter = !thread_serves ? call(file, of_thread[t])
+                         : i            ? accept_at(port, of_thread[t])
+                                        : serve(file, of_thread[t], port);
+        exercise(inter, !thread_serves);
+        MPI_Comm_disconnect(&inter);
+    }
+    if (*port)
+        MPI_Close_port(port);
+    free(out);
+    free(in);
+    return NULL;
+}
+
+static void threads(const char *file, int serves)
+{
+    pthread_t other[THREADS];
+    thread_file = file;
+    thread_serves = serves;
+    for (int t = 0; t < THREADS; t++)
+        MPI_Comm_dup(MPI_COMM_WORLD, &of_thread[t]);
+    for (int t = 0; t < THREADS; t++)
+        CHECK(pthread_create(&other[t], NULL, connects, (void *)(long)t) == 0);
+    for (int t = 0; t < THREADS; t++) {
+        pthread_join(other[t], NULL);
+        MPI_Comm_free(&of_thread[t]);
+    }
+}
+
 /* ---- strangers ---- */
 
 static in_port_t listening_port(void)
@@ -738,7 +812,10 @@ static void crowded(const char *file)
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "";
-    mt_begin(&argc, &argv);
+    int provided;
+    MPI_Init_thread(&argc, &argv, strcmp(what, "threads") ? MPI_THREAD_SINGLE : MPI_THREAD_MULTIPLE, &provided);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
     out = malloc(LONGEST);
     in = malloc(LONGEST);
     if (!strcmp(what, "serve"))
@@ -767,6 +844,10 @@ int main(int argc, char **argv)
         slow(argv[2]);
     else if (!strcmp(what, "rails"))
         rails(argv[2], argv[3][0] == 's', argc > 4);
+    else if (!strcmp(what, "wide"))
+        wide(argv[2], argv[3][0] == 's');
+    else if (!strcmp(what, "threads"))
+        threads(argv[2], argv[3][0] == 's');
     else if (!strcmp(what, "crowded"))
         crowded(argv[2]);
     else if (!strcmp(what, "die"))

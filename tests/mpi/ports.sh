@@ -43,11 +43,13 @@ jobs_end() {
   return $bad
 }
 far() { # LINKS WORDS...: jobs_end on the hosts of a fabric
-  MRMPI_LINKS=$1 MRMPI_LOG_LEVEL=0 by="--ppn 1" timeout -k 5 300 simfab run --topology "$topology" --model hdr -- \
+  MRMPI_LINKS=$1 MRMPI_LOG_LEVEL=0 by="${by_hosts:---ppn 1}" timeout -k 5 300 simfab run --topology "$topology" --model hdr -- \
     bash -c 'jobs_end "$@"; s=$?; exit $s' _ "${@:2}"
 }
 export tmp program forbid
 export -f job jobs_end
+wide=32
+[ -z "$(sanitizers)" ] || wide=8 # they take several times as long
 
 ok "halves of a job" job 4 within
 ok "names of services, in a job" job 3 names
@@ -92,6 +94,11 @@ ok "the other job ends: its last messages arrive" jobs_end 0 "2 stay $p" "3 leav
 ok "the other job dies: an error, and this job goes on" jobs_end 137 "2 mourn $p" "2 die $p"
 ok "a thousand strangers connect, and say nothing" jobs_end 0 "1 crowded $p" "1 call $p 1"
 ok "a job is slow with its first words" jobs_end 0 "2 serve $p 1" "3 slow $p"
+for sizes in "1 1" "2 3"; do
+  read -r a b <<<"$sizes"
+  ok "two threads of each process of $a and $b connect at once" jobs_end 0 "$a threads $p serve" "$b threads $p call"
+done
+ok "jobs of $wide and $wide" jobs_end 0 "$wide wide $p serve" "$wide wide $p call"
 ok "processes meet over a socket of theirs" jobs_end 0 "1 join $p l" "0 join $p call"
 
 # Two namespaces of the network, with a cable between them and no IPv4
@@ -150,8 +157,10 @@ MRMPI_OVERSUBSCRIBED=1 ok "ranks that sleep early" jobs_end 0 "3 serve $p 1" "2 
 for links in auto ud; do
   ok "jobs on two hosts ($links)" far $links 0 "2 serve $p 1" "2 call $p 1"
   ok "three jobs on two hosts ($links)" far $links 0 "2 a $p" "2 b $p" "1 c $p"
+  ok "two threads of each process on two hosts ($links)" far $links 0 "2 threads $p serve" "2 threads $p call"
   ok "two jobs on two hosts, three times ($links)" far $links 0 "2 serve $p 3" "2 call $p 3"
 done
+by_hosts="--ppn $((wide / 2))" ok "jobs of $wide and $wide on two hosts" far auto 0 "$wide wide $p serve" "$wide wide $p call"
 ok "a job on two hosts dies" far auto 137 "2 mourn $p" "2 die $p"
 for links in rc ud; do
   ok "200 connections between hosts leave nothing behind ($links)" far $links 0 "1 many-serve $p 200" "1@h2 many-call $p 200"
