@@ -125,6 +125,24 @@ LANGUAGE_FN(void, Request_set_copy, (MPI_Request request, struct api_copy *copy)
     api_unlock();
 }
 
+/* The same: count elements of a datatype, laid over an array section; a class of error, which is not raised. */
+LANGUAGE_FN(int, Type_create_section,
+            (MPI_Count count, MPI_Datatype type, const struct mr_section *section, MPI_Datatype *newtype))
+{
+    struct mr_type *t, *made;
+    api_lock();
+    enum mr_err err = api_type(type, &t);
+    if (!err)
+        err = mr_type_on_section(t, (size_t)count, section, &made);
+    if (!err)
+        err = api_new_type(made, newtype);
+    api_unlock();
+    return !err                   ? MPI_SUCCESS
+           : err == MR_ERR_BUFFER ? MPI_ERR_BUFFER
+           : err == MR_ERR_NO_MEM ? MPI_ERR_NO_MEM
+                                  : MPI_ERR_TYPE;
+}
+
 /*
  * The Fortran 2008 binding defines these variables too, and comes before us in a program's search order: its
  * definitions count, and have no value until we store one. They are therefore defined in another file, so the compiler

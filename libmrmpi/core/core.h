@@ -471,6 +471,8 @@ void mr_type_f90_finalize(void);
 size_t mr_type_elements(const struct mr_type *t, size_t bytes);
 /* The other way round: bytes of data that the first n basic elements of a sequence of t have. */
 size_t mr_type_element_bytes(const struct mr_type *t, size_t n);
+/* The built-in type to which that byte of data belongs; offset < t->size. */
+struct mr_type *mr_type_builtin_at(const struct mr_type *t, size_t offset);
 const char *mr_type_name(const struct mr_type *t);
 /* Bytes of each basic element, if all have the same size; 0 if not, or if they are pairs. */
 size_t mr_type_grain(const struct mr_type *t);
@@ -696,6 +698,24 @@ static inline unsigned mr_pieces_most(size_t room)
  */
 enum mr_err mr_pieces_cut(const struct mr_type *t, size_t count, size_t most, size_t unit, unsigned pieces,
                           mr_pieces_fn *each, void *arg);
+
+/*
+ * A section of an array: elements at equal distances in each dimension, the first dimension the fastest. Part of the
+ * binary interface (MPII_Type_create_section).
+ */
+struct mr_section {
+    size_t elem, total; /* bytes of an element, elements */
+    int dims;           /* at least 1 */
+    struct {
+        ptrdiff_t extent, stride; /* elements, bytes */
+    } dim[15];
+};
+
+/*
+ * A new type for data that lies in the section as count elements of t would lie in a buffer without holes (section.c).
+ * Displacement 0 is the section's first element. MR_ERR_BUFFER: the section is too short.
+ */
+enum mr_err mr_type_on_section(struct mr_type *t, size_t count, const struct mr_section *s, struct mr_type **made);
 
 /* From the first byte to behind the last; false: the list makes no sense. */
 bool mr_pieces_span(const struct mr_rma_piece *piece, unsigned num, size_t bytes, int64_t *lo, int64_t *hi);

@@ -167,6 +167,20 @@ size_t mr_type_elements(const struct mr_type *t, size_t bytes)
     return n + mr_type_elements(t->recipe->types[0], rest);
 }
 
+struct mr_type *mr_type_builtin_at(const struct mr_type *t, size_t offset)
+{
+    while (!t->builtin) {
+        const struct mr_recipe *r = t->recipe;
+        int i = 0;
+        if (r->combiner == MR_COMBINER_STRUCT)
+            for (size_t all; offset >= (all = r->types[i]->size * struct_length(r, i)); i++)
+                offset -= all;
+        t = r->types[i];
+        offset %= t->size;
+    }
+    return (struct mr_type *)t;
+}
+
 static size_t struct_bytes(const struct mr_recipe *r, size_t n)
 {
     size_t bytes = 0;

@@ -8,7 +8,7 @@
 
 #include "libmrmpi/fortran/fortran.h"
 
-/* The section's dimensions, those that continue each other as one. */
+/* The section's dimensions, those that continue each other as one. libmpi.so.12 has the same struct (mr_section). */
 struct shape {
     size_t elem;  /* bytes of an element */
     size_t total; /* elements */
@@ -203,7 +203,9 @@ static int section_type(const struct shape *s, size_t n, MPI_Datatype element, M
     return err;
 }
 
-/* Fills in a datatype for the section, if the datatype that the program named can be the elements' type. */
+int MPII_Type_create_section(MPI_Count count, MPI_Datatype type, const struct shape *section, MPI_Datatype *made);
+
+/* Fills in a datatype for the section: of elements, if the program's datatype is a part of one. */
 static int describe_section(const struct shape *s, enum fort_layouts kind, struct fort_layout *l)
 {
     MPI_Count size, lower, extent;
@@ -214,15 +216,20 @@ static int describe_section(const struct shape *s, enum fort_layouts kind, struc
         return MPI_SUCCESS;
     if ((err = PMPI_Type_size_c(l->type, &size)) || (err = PMPI_Type_get_extent_c(l->type, &lower, &extent)))
         return err;
-    if (size < 1 || lower != 0 || extent != size || s->elem % (size_t)size || l->count < 0)
-        return MPI_ERR_TYPE;
-    const MPI_Count each = (MPI_Count)s->elem / size;
+    if (l->count < 0)
+        return MPI_ERR_COUNT;
+    const bool plain = size > 0 && lower == 0 && extent == size && s->elem % (size_t)size == 0;
+    const MPI_Count each = plain ? (MPI_Count)s->elem / size : 0;
     if (kind == FORT_EVEN) {
-        if (s->dims > 1 || each > 1 || s->dim[0].stride < 0)
+        if (s->dims > 1 || each != 1 || s->dim[0].stride < 0)
             return MPI_ERR_BUFFER;
         err = PMPI_Type_create_resized_c(l->type, 0, s->dim[0].stride, &l->type);
+    } else if (!plain || l->count % each) {
+        if ((err = MPII_Type_create_section(l->count, l->type, s, &l->type)))
+            return err;
+        l->count = 1;
     } else {
-        if (l->count % each || (size_t)(l->count / each) > s->total)
+        if ((size_t)(l->count / each) > s->total)
             return MPI_ERR_BUFFER;
         if ((err = PMPI_Type_contiguous_c(each, l->type, &element)))
             return err;

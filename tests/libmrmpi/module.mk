@@ -176,7 +176,7 @@ endif
 CORE_TEST_SRCS := $(addprefix libmrmpi/core/,type.c type_make.c type_array.c pack.c move.c layout.c op.c $(foreach l,base avx2 avx512,op_$(l).c move_$(l).c) group.c topo.c dims.c error.c)
 $(call unit_test,test_type,$(CORE_TEST_SRCS))
 $(call unit_test,test_move,$(addprefix libmrmpi/core/,move.c $(foreach l,base avx2 avx512,move_$(l).c)))
-$(call unit_test,test_pieces,libmrmpi/core/pieces/pieces.c $(CORE_TEST_SRCS))
+$(call unit_test,test_pieces,$(addprefix libmrmpi/core/pieces/,pieces.c section.c) $(CORE_TEST_SRCS))
 $(call unit_test,test_tiling,libmrmpi/io/tiling.c $(CORE_TEST_SRCS))
 $(call unit_test,test_datarep,libmrmpi/io/datarep.c libmrmpi/core/external.c $(CORE_TEST_SRCS))
 $(call unit_test,test_disk,libmrmpi/io/disk.c $(CORE_TEST_SRCS))

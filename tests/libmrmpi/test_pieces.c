@@ -153,6 +153,130 @@ START_TEST(cut_and_moved)
 }
 END_TEST
 
+/* ---- over array sections ----------------------------------------------------------------------------------------- */
+
+/* Elements that do not overlap, in any direction; lo: the lowest distance from the first, len: from there to the end.
+ */
+static struct mr_section random_section(ptrdiff_t *lo, size_t *len)
+{
+    static const size_t elems[] = {1, 2, 3, 4, 8, 12, 16, 32};
+    struct mr_section s = {.elem = elems[below(8)], .total = 1, .dims = 1 + (int)below(3)};
+    ptrdiff_t stride = (ptrdiff_t)s.elem, hi = (ptrdiff_t)s.elem;
+
+    *lo = 0;
+    for (int d = 0; d < s.dims; d++) {
+        s.dim[d].extent = 1 + below(8);
+        stride *= 1 + (ptrdiff_t)below(2);
+        s.dim[d].stride = below(3) ? stride : -stride;
+        if (s.dim[d].stride < 0)
+            *lo += s.dim[d].stride * (s.dim[d].extent - 1);
+        else
+            hi += s.dim[d].stride * (s.dim[d].extent - 1);
+        s.total *= (size_t)s.dim[d].extent;
+        stride *= s.dim[d].extent;
+    }
+    *len = (size_t)(hi - *lo);
+    return s;
+}
+
+static char *element_of(const struct mr_section *s, size_t n, char *first)
+{
+    for (int d = 0; d < s->dims; d++) {
+        first += (ptrdiff_t)(n % (size_t)s->dim[d].extent) * s->dim[d].stride;
+        n /= (size_t)s->dim[d].extent;
+    }
+    return first;
+}
+
+static struct mr_type *mixed_type(void)
+{
+    struct mr_type *old[3] = {random_type(&mr_type_basic[MR_BASIC_SHORT_INT], 1),
+                              random_type(&mr_type_basic[MR_BASIC_DOUBLE], 0), &mr_type_basic[MR_BASIC_INT]};
+    int64_t lengths[3] = {below(3), 1, 1 + below(2)}, disps[3] = {64, 200, 0};
+    struct mr_type *t = mr_type_struct(3, lengths, disps, old, false);
+
+    mr_type_put(old[0]);
+    mr_type_put(old[1]);
+    ck_assert_ptr_nonnull(t);
+    return t;
+}
+
+/* The data is what the type has in memory without holes, and all other memory stays. */
+START_TEST(on_sections)
+{
+    static const enum mr_basic basics[] = {MR_BASIC_CHAR, MR_BASIC_INT, MR_BASIC_DOUBLE, MR_BASIC_SHORT_INT};
+    int made_some = 0, refused = 0;
+
+    for (int round = 0; round < 6000; round++) {
+        struct mr_type *basic = &mr_type_basic[basics[below(4)]], *made = NULL;
+        struct mr_type *t = below(4) ? random_type(basic, (int)below(3)) : mixed_type();
+        size_t count = below(3), bytes = count * t->size, len;
+        ptrdiff_t lo;
+        struct mr_section s = random_section(&lo, &len);
+        struct mr_span span = mr_type_span(t, count);
+        bool fits = !bytes || (span.lo >= 0 && (size_t)span.lo + span.len <= s.total * s.elem);
+        enum mr_err err = mr_type_on_section(t, count, &s, &made);
+
+        ck_assert_int_eq(err, fits ? MR_SUCCESS : MR_ERR_BUFFER);
+        if (fits) {
+            char *flat = malloc(s.total * s.elem), *holey = malloc(len), *want = malloc(bytes + 1),
+                 *got = malloc(bytes + 1), *after = malloc(len);
+
+            for (size_t i = 0; i < len; i++)
+                holey[i] = (char)below(100);
+            for (size_t n = 0; n < s.total; n++)
+                memcpy(flat + n * s.elem, element_of(&s, n, holey - lo), s.elem);
+            ck_assert_uint_eq(made->size, bytes);
+            mr_type_pack(flat, count, t, 0, want, bytes);
+            mr_type_pack(holey - lo, 1, made, 0, got, bytes);
+            ck_assert(!memcmp(want, got, bytes));
+            for (size_t i = 0; i < bytes; i++)
+                got[i] = (char)below(100);
+            mr_type_unpack(flat, count, t, 0, got, bytes);
+            memcpy(after, holey, len);
+            for (size_t n = 0; n < s.total; n++)
+                memcpy(element_of(&s, n, after - lo), flat + n * s.elem, s.elem);
+            mr_type_unpack(holey - lo, 1, made, 0, got, bytes);
+            ck_assert(!memcmp(after, holey, len));
+            free(flat);
+            free(holey);
+            free(want);
+            free(got);
+            free(after);
+            mr_type_put(made);
+            made_some += bytes > 0;
+        }
+        refused += !fits;
+        mr_type_put(t);
+    }
+    ck_assert_int_gt(made_some, 500);
+    ck_assert_int_gt(refused, 500);
+}
+END_TEST
+
+/* Built-in types stay, whole, where no hole of the section is within: for reductions and other forms of files. */
+START_TEST(builtins_stay)
+{
+    struct mr_type *pair = &mr_type_basic[MR_BASIC_SHORT_INT], *t = mr_type_vector(2, 1, 2, pair, false), *made;
+    struct mr_section s = {.elem = 8, .total = 3, .dims = 1, .dim = {{3, 24}}};
+
+    ck_assert_int_eq(mr_type_on_section(t, 1, &s, &made), MR_SUCCESS);
+    ck_assert_int_eq(made->basic, MR_BASIC_SHORT_INT);
+    ck_assert_uint_eq(made->elements, 4);
+    ck_assert_int_eq(made->true_extent, 48 + pair->true_extent);
+    mr_type_put(made);
+    s = (struct mr_section){.elem = 4, .total = 6, .dims = 2, .dim = {{2, 4}, {3, 24}}};
+    ck_assert_int_eq(mr_type_on_section(t, 1, &s, &made), MR_SUCCESS);
+    ck_assert_int_eq(made->basic, MR_BASIC_SHORT_INT);
+    mr_type_put(made);
+    s = (struct mr_section){.elem = 4, .total = 6, .dims = 1, .dim = {{6, 8}}};
+    ck_assert_int_eq(mr_type_on_section(t, 1, &s, &made), MR_SUCCESS);
+    ck_assert_int_eq(made->basic, MR_BASIC_BYTE);
+    mr_type_put(made);
+    mr_type_put(t);
+}
+END_TEST
+
 static enum mr_err refuse(const struct mr_pieces *p, size_t offset, void *arg)
 {
     ++*(int *)arg;
@@ -293,6 +417,8 @@ int main(void)
 {
     TCase *c = tcase_create("pieces");
     tcase_add_test(c, cut_and_moved);
+    tcase_add_test(c, on_sections);
+    tcase_add_test(c, builtins_stay);
     tcase_add_test(c, errors_end_it);
     tcase_add_test(c, lists_that_make_no_sense);
     tcase_add_test(c, accumulated);

@@ -99,6 +99,9 @@ program sections
   call blocking
   call nonblocking
   call collectives
+  call kept_memory
+  call partitions
+  call derived_types
   call windows
   call errors
   call callbacks
@@ -318,32 +321,132 @@ contains
   end subroutine
 
   subroutine partitions
-    integer, asynchronous :: a(4, 4), b(4, 4)
+    integer, parameter :: columns = 1024 ! smaller partitions share a message, and arrive together
+    integer, asynchronous :: a(4, 2 * columns), b(4, 2 * columns)
     type(MPI_Request) :: r(2)
     logical :: arrived
     b = -1
-    call MPI_Precv_init(b(1:3:2, 1:4), 2, 4_MPI_COUNT_KIND, MPI_INTEGER, from, 9, MPI_COMM_WORLD, MPI_INFO_NULL, r(1))
-    call MPI_Psend_init(a(4:2:-2, 1:4), 2, 4_MPI_COUNT_KIND, MPI_INTEGER, to, 9, MPI_COMM_WORLD, MPI_INFO_NULL, r(2))
+    call MPI_Precv_init(b(1:3:2, :), 2, 2048_MPI_COUNT_KIND, MPI_INTEGER, from, 9, MPI_COMM_WORLD, MPI_INFO_NULL, r(1))
+    call MPI_Psend_init(a(4:2:-2, :), 2, 2048_MPI_COUNT_KIND, MPI_INTEGER, to, 9, MPI_COMM_WORLD, MPI_INFO_NULL, r(2))
     do k = 1, 2
       a = 0
       call MPI_Startall(2, r)
-      a(:, 3:4) = k * (rank + 1)
+      a(:, columns + 1:) = k * (rank + 1)
       call MPI_Pready(1, r(2))
       arrived = .false.
       do while (.not. arrived)
         call MPI_Parrived(r(1), 1, arrived)
       end do
-      call check(all(b(1:3:2, 3:4) == k * (from + 1)), 'a partition that has arrived')
-      b(1, 3) = -7
-      a(:, 1:2) = k * (rank + 2)
+      call check(all(b(1:3:2, columns + 1:) == k * (from + 1)), 'a partition that has arrived')
+      b(1, columns + 1) = -7
+      a(:, :columns) = k * (rank + 2)
       call MPI_Pready_range(0, 0, r(2))
       call MPI_Waitall(2, r, MPI_STATUSES_IGNORE)
-      call check(all(b(1:3:2, 1:2) == k * (from + 2)) .and. b(1, 3) == -7 .and. b(3, 4) == k * (from + 1), 'all partitions')
+      call check(all(b(1:3:2, :columns) == k * (from + 2)) .and. b(1, columns + 1) == -7 .and. &
+                 b(3, 2 * columns) == k * (from + 1), 'all partitions')
     end do
     call check(all(b(2:4:2, :) == -1), 'and nothing else')
     call MPI_Request_free(r(1))
     call MPI_Request_free(r(2))
     call MPI_F_sync_reg(b)
+  end subroutine
+
+  ! Datatypes with holes, or longer than an element, lie in a section as they would in an array without holes.
+  subroutine derived_types
+    integer, asynchronous :: a(9, 9), b(9, 9), flat(81), line(81), want(81)
+    type(point), asynchronous :: p(8), q(8)
+    integer, pointer :: mine(:)
+    type(c_ptr) :: memory
+    type(MPI_Datatype) :: every_other, triple, of_point
+    type(MPI_Request) :: r(2)
+    type(MPI_File) :: file
+    type(MPI_Win) :: win
+    character(64) :: name
+    integer(kind=MPI_ADDRESS_KIND) :: at(2)
+    call MPI_Type_vector(3, 1, 2, MPI_INTEGER, every_other)
+    call MPI_Type_commit(every_other)
+    call MPI_Type_contiguous(3, MPI_INTEGER, triple)
+    call MPI_Type_commit(triple)
+    a = reshape([((cell(rank, i, j), i = 1, 9), j = 1, 9)], [9, 9])
+    flat(:25) = [((cell(from, i, j), i = 1, 9, 2), j = 9, 1, -2)] ! a(1:9:2, 9:1:-2) of that rank
+    b = -1
+    ! elements 1, 3, 5, 6, 8 and 10 of either
+    want(:25) = -1
+    want([1, 3, 5, 6, 8, 10]) = flat([1, 3, 5, 6, 8, 10])
+    call MPI_Irecv(b(2:8:2, 1:9:2), 2, every_other, from, 5, MPI_COMM_WORLD, r(1))
+    call MPI_Isend(a(1:9:2, 9:1:-2), 2, every_other, to, 5, MPI_COMM_WORLD, r(2))
+    call MPI_Waitall(2, r, MPI_STATUSES_IGNORE)
+    line(:20) = reshape(b(2:8:2, 1:9:2), [20])
+    call check(all(line(:20) == want(:20)) .and. count(b == -1) == 75, 'a datatype with holes')
+    b = -1
+    call MPI_Irecv(b(8:2:-2, 1:9:2), 3, triple, from, 5, MPI_COMM_WORLD, r(1))
+    call MPI_Isend(a(1:9:2, 9:1:-2), 3, triple, to, 5, MPI_COMM_WORLD, r(2))
+    call MPI_Waitall(2, r, MPI_STATUSES_IGNORE)
+    line(:20) = reshape(b(8:2:-2, 1:9:2), [20])
+    call check(all(line(:9) == flat(:9)) .and. count(b == -1) == 72, 'a datatype longer than an element')
+    b = -1
+    call MPI_Recv_init(b(2:8:2, 1:9:2), 2, every_other, from, 6, MPI_COMM_WORLD, r(1))
+    call MPI_Ssend_init(a(1:9:2, 9:1:-2), 2, every_other, to, 6, MPI_COMM_WORLD, r(2))
+    do k = 1, 2
+      a(1, 9) = k * (rank + 1)
+      call MPI_Startall(2, r)
+      call MPI_Waitall(2, r, MPI_STATUSES_IGNORE)
+      call check(b(2, 1) == k * (from + 1) .and. b(6, 1) == flat(3) .and. count(b == -1) == 75, 'a persistent request')
+    end do
+    call MPI_Request_free(r(1))
+    call MPI_Request_free(r(2))
+    call MPI_Isendrecv(a(9:1:-4, 2), 1, triple, to, 7, b(1, 9:1:-4), 3, MPI_INTEGER, from, 7, MPI_COMM_WORLD, r(1))
+    call MPI_Wait(r(1), MPI_STATUS_IGNORE)
+    call check(all(b(1, 9:1:-4) == [(cell(from, i, 2), i = 9, 1, -4)]), 'sent and received')
+    call MPI_Ibcast(a(9:1:-4, 3), 1, triple, ranks - 1, MPI_COMM_WORLD, r(1))
+    call MPI_Wait(r(1), MPI_STATUS_IGNORE)
+    call check(all(a(9:1:-4, 3) == [(cell(ranks - 1, i, 3), i = 9, 1, -4)]) .and. a(4, 3) == cell(rank, 4, 3), 'ibcast')
+    ! the weight and x of elements of a derived type
+    at = [8, 0]
+    call MPI_Type_create_struct(2, [1, 1], at, [MPI_DOUBLE_PRECISION, MPI_INTEGER], of_point)
+    call MPI_Type_commit(of_point)
+    p%x = [(10 * rank + i, i = 1, 8)]
+    p%y = -2
+    p%weight = 0.5d0 * p%x
+    q%x = -1
+    q%y = -1
+    q%weight = -1
+    call MPI_Irecv(q(8:2:-2), 4, of_point, from, 8, MPI_COMM_WORLD, r(1))
+    call MPI_Isend(p(1:7:2), 4, of_point, to, 8, MPI_COMM_WORLD, r(2))
+    call MPI_Waitall(2, r, MPI_STATUSES_IGNORE)
+    call check(all(q(8:2:-2)%x == [(10 * from + i, i = 1, 7, 2)]) .and. all(q%y == -1) .and. all(q(1:7:2)%x == -1) .and. &
+               all(q(2:8:2)%weight == 0.5d0 * q(2:8:2)%x), 'a structure')
+    call MPI_Type_free(of_point)
+    ! without a request
+    call MPI_Win_allocate(40_MPI_ADDRESS_KIND, 4, MPI_INFO_NULL, MPI_COMM_WORLD, memory, win)
+    call c_f_pointer(memory, mine, [10])
+    mine = -1
+    call MPI_Win_fence(0, win)
+    call MPI_Put(a(1:9:2, 1), 1, every_other, to, 0_MPI_ADDRESS_KIND, 3, MPI_INTEGER, win)
+    call MPI_Win_fence(0, win)
+    call check(all(mine(:4) == [cell(from, 1, 1), cell(from, 5, 1), cell(from, 9, 1), -1]), 'put')
+    call MPI_Barrier(MPI_COMM_WORLD)
+    call MPI_Accumulate(a(1:9:2, 1), 1, every_other, to, 0_MPI_ADDRESS_KIND, 3, MPI_INTEGER, MPI_SUM, win)
+    call MPI_Win_fence(0, win)
+    call check(all(mine(:3) == 2 * [cell(from, 1, 1), cell(from, 5, 1), cell(from, 9, 1)]), 'accumulate')
+    b = -1
+    call MPI_Get(b(1, 1:9:2), 1, every_other, to, 0_MPI_ADDRESS_KIND, 3, MPI_INTEGER, win)
+    call MPI_Win_fence(0, win)
+    call check(all(b(1, [1, 5, 9]) == 2 * a([1, 5, 9], 1)) .and. count(b == -1) == 78, 'get')
+    call MPI_Win_free(win)
+    ! a form of file in which each number changes
+    write (name, '(a, i0, a, i0)') '/tmp/mrmpi-sections-', getpid(), '-', rank
+    call MPI_File_open(MPI_COMM_SELF, name, MPI_MODE_CREATE + MPI_MODE_RDWR + MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, file)
+    call MPI_File_set_view(file, 0_MPI_OFFSET_KIND, MPI_INTEGER, MPI_INTEGER, 'external32', MPI_INFO_NULL)
+    call MPI_File_write_all_begin(file, a(1:9:2, 1), 1, every_other)
+    call MPI_File_write_all_end(file, a(1:9:2, 1), MPI_STATUS_IGNORE)
+    call MPI_File_read_at(file, 0_MPI_OFFSET_KIND, line, 3, MPI_INTEGER, MPI_STATUS_IGNORE)
+    call check(all(line(:3) == a([1, 5, 9], 1)), 'external32')
+    call MPI_File_close(file)
+    call MPI_Type_free(every_other)
+    call MPI_Type_free(triple)
+    call MPI_F_sync_reg(b)
+    call MPI_F_sync_reg(q)
   end subroutine
 
   subroutine windows
@@ -374,6 +477,7 @@ contains
     integer, asynchronous :: a(4, 4)
     type(MPI_Errhandler) :: handler
     type(MPI_Request) :: r
+    type(MPI_Datatype) :: t
     integer :: code, class
     a = 1
     call MPI_Comm_create_errhandler(on_error, handler)
@@ -381,6 +485,12 @@ contains
     call MPI_Isend(a(1:2, 1:2), 5, MPI_INTEGER, 0, 1, MPI_COMM_SELF, r, code)
     call MPI_Error_class(code, class)
     call check(class == MPI_ERR_BUFFER .and. handled == 1, 'more elements than there are')
+    call MPI_Type_vector(2, 1, 2, MPI_INTEGER, t)
+    call MPI_Type_commit(t)
+    call MPI_Isend(a(1:2, 1:2), 2, t, 0, 1, MPI_COMM_SELF, r, code)
+    call MPI_Error_class(code, class)
+    call check(class == MPI_ERR_BUFFER .and. handled == 2, 'a datatype that is longer than the section')
+    call MPI_Type_free(t)
     call MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL)
     call MPI_Errhandler_free(handler)
   end subroutine
