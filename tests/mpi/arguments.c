@@ -210,6 +210,8 @@ static int allowed(const struct function *f, const struct arg *a, const struct w
     for (size_t i = 0; i < sizeof(fine) / sizeof(*fine); i++)
         if (!strncmp(f->name, fine[i].function, strlen(fine[i].function)) && !strcmp(a->name, fine[i].argument))
             return 1;
+    if (w->value == (long)MPI_STATUS_IGNORE && !strcmp(a->type, "MPI_Status *") && strncmp(f->name, "MPI_Status_", 11))
+        return 1; /* a null pointer in the standard's binary interface */
     if (!w->value && !strcmp(a->type, "MPI_File") && strstr(f->name, "errhandler"))
         return 1; /* arguments that files take over */
     return w->value == MPI_INFO_NULL && !strcmp(a->type, "MPI_Info") && strncmp(f->name, "MPI_Info_", 9);
@@ -251,6 +253,15 @@ static void fill(int *at, int value)
         at[i] = value;
 }
 
+/* Handles are numbers, or pointers in the standard's binary interface. */
+static void fill_handles(long *at, long handle)
+{
+    if (sizeof(MPI_Datatype) == sizeof(int))
+        fill((int *)at, (int)handle);
+    for (int i = 0; i < WORDS && sizeof(MPI_Datatype) == sizeof(long); i++)
+        at[i] = handle;
+}
+
 /* The right value, of this argument of this function. */
 static long right(const struct function *f, const struct arg *a, long *at)
 {
@@ -276,13 +287,13 @@ static long right(const struct function *f, const struct arg *a, long *at)
     if (r.type && (r.right || !strchr(a->type, '*')))
         return r.right;
     if (!strcmp(a->type, "const MPI_Datatype *"))
-        fill((int *)at, MPI_INT);
+        fill_handles(at, (long)MPI_INT);
     else if (!strcmp(a->type, "const MPI_Info *"))
-        fill((int *)at, MPI_INFO_NULL);
+        fill_handles(at, (long)MPI_INFO_NULL);
     else if (!strcmp(a->name, "array_of_commands"))
         at[0] = (long)"x";
     else if (!strcmp(a->type, "MPI_Request *"))
-        fill((int *)at, MPI_REQUEST_NULL);
+        fill_handles(at, (long)MPI_REQUEST_NULL);
     else if (!strcmp(a->type, "const int *") && !strstr(a->name, "disp") && !strstr(not_one, a->name))
         fill((int *)at, 1);
     else if (!strcmp(a->type, "const MPI_Count *"))

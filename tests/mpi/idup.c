@@ -195,6 +195,12 @@ static void by_hardware(void)
     MPI_Comm_free(&c);
 }
 
+#ifdef MPIX_COMM_TYPE_NEIGHBORHOOD
+enum { RESOURCE_GUIDED = MPIX_COMM_TYPE_NEIGHBORHOOD }; /* MPICH's number since version 4.2 */
+#else
+enum { RESOURCE_GUIDED = MPI_COMM_TYPE_RESOURCE_GUIDED };
+#endif
+
 /*
  * By resources named by MPI, and by process sets. A rank bound to one processor is alone there, or with others bound
  * there.
@@ -248,8 +254,7 @@ static void by_resource(void)
         MPI_Comm_free(&c);
     }
     MPI_Info_set(i, "mpi_pset_name", "mpi://SELF");
-    /* by MPICH's number since version 4.2 */
-    MPI_Comm_split_type(MPI_COMM_WORLD, MPIX_COMM_TYPE_NEIGHBORHOOD, 0, i, &c);
+    MPI_Comm_split_type(MPI_COMM_WORLD, RESOURCE_GUIDED, 0, i, &c);
     MPI_Comm_size(c, &n);
     EQ(n, 1);
     MPI_Comm_free(&c);
@@ -287,7 +292,8 @@ static void bound(void)
     CHECK(sched_setaffinity(0, sizeof(was), &was) == 0);
 }
 
-/* By a shared directory: MPICH's neighbourhood. */
+#ifdef MPIX_COMM_TYPE_NEIGHBORHOOD
+/* By a shared directory: MPICH's neighbourhood. The standard's binary interface has none. */
 static void by_directory(void)
 {
     MPI_Comm c;
@@ -328,6 +334,11 @@ static void by_directory(void)
     EQ(c, MPI_COMM_NULL);
     MPI_Info_free(&i);
 }
+#else
+static void by_directory(void)
+{
+}
+#endif
 
 /* ---- threads ---- */
 

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A status in C, in Fortran and in Fortran 2008, each way: MPICH's header has all these functions, its library in C has
- * not. */
+/*
+ * A status in C, in Fortran and in Fortran 2008, each way: MPICH's header has all these functions, its library in C has
+ * not. The standard's binary interface has statuses of C only.
+ */
 #include "mt.h"
 
-int main(int argc, char **argv)
+#ifdef MPI_F_STATUS_SIZE
+static void in_other_languages(MPI_Status received)
 {
-    mt_begin(&argc, &argv);
     MPI_Fint f[MPI_F_STATUS_SIZE];
     MPI_F08_status f08;
-    MPI_Status st;
-    int x = 7, n, flag;
-    MPI_Sendrecv(&x, 1, MPI_INT, rank, 10, f, 5, MPI_INT, rank, 10, MPI_COMM_WORLD, &st);
+    MPI_Status st = received;
+    int n, flag;
     MPI_Status_set_cancelled(&st, 1);
     MPI_Status_c2f08(&st, &f08);
     CHECK(f08.MPI_TAG == 10 && f08.MPI_SOURCE == rank);
@@ -32,11 +33,25 @@ int main(int argc, char **argv)
     MPI_Status_f2c(f, &st);
     MPI_Get_count(&st, MPI_INT, &n);
     CHECK(n == 1 && st.MPI_SOURCE == 5 && st.MPI_TAG == 13);
+}
+#else
+static void in_other_languages(MPI_Status received)
+{
+}
+#endif
+
+int main(int argc, char **argv)
+{
+    mt_begin(&argc, &argv);
+    MPI_Status st;
+    int x = 7, y[5], n;
+    MPI_Sendrecv(&x, 1, MPI_INT, rank, 10, y, 5, MPI_INT, rank, 10, MPI_COMM_WORLD, &st);
+    in_other_languages(st);
     /* its fields by functions, and a count that is no int */
     MPI_Status_get_source(&st, &n);
-    EQ(n, 5);
+    EQ(n, rank);
     MPI_Status_get_tag(&st, &n);
-    EQ(n, 13);
+    EQ(n, 10);
     st.MPI_ERROR = MPI_ERR_ROOT;
     MPI_Status_get_error(&st, &n);
     EQ(n, MPI_ERR_ROOT);
