@@ -44,7 +44,7 @@ done
 # ---- a fresh root, with the packages' dependencies, MPICH and its bindings beside
 root=$tmp/root
 sources=$(sed -n '/^URIs: .*debian$/{s/^URIs: //p;q}' /etc/apt/sources.list.d/debian.sources 2>/dev/null)
-mmdebstrap --mode=root --variant=minbase --include=ca-certificates,procps,systemd-sysv,dbus,libmpich-dev,mpich,pkg-config \
+mmdebstrap --mode=root --variant=minbase --include=ca-certificates,procps,systemd-sysv,dbus,libmpich-dev,mpich,gfortran,pkg-config \
   --customize-hook='mkdir "$1/debs"' --customize-hook="copy-in $tmp/old $tmp/deb /debs" \
   --customize-hook='find "$1" -xdev \( -path "$1/proc" -o -path "$1/sys" -o -path "$1/debs" \) -prune -o -print | sed "s|^$1||" | sort >"$1/debs/before"' \
   --customize-hook='chroot "$1" update-alternatives --get-selections >"$1/debs/alternatives"' \
@@ -101,6 +101,24 @@ C
 run 'cd /tmp && mpicc.mrmpi -o hello /debs/hello.c && mpirun.mrmpi -n 2 ./hello && ./hello'
 like "mpicc.mrmpi and mpirun.mrmpi" '^2 ranks of mrmpi, 0 wrong$' "$tmp/out"
 like "without the launcher, too" '^1 ranks of mrmpi' "$tmp/out"
+run 'cd /tmp && mpicc.mrmpi -mpi-abi -o hello /debs/hello.c && mpirun.mrmpi -n 2 ./hello && ldd ./hello'
+like "mpicc.mrmpi -mpi-abi" '^2 ranks of mrmpi, 0 wrong$' "$tmp/out"
+like "with the library of the standard's interface" 'libmpi_abi.so.1 => /usr/lib/[^ ]*/mrmpi/libmpi_abi.so.1' "$tmp/out"
+cat >"$root/debs/hello.f90" <<'F'
+program hello
+  use mpi_f08
+  integer :: rank, ranks
+  call MPI_Init
+  call MPI_Comm_rank(MPI_COMM_WORLD, rank)
+  call MPI_Allreduce(1, ranks, 1, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD)
+  if (rank == 0) print '(i0, a)', ranks, ' ranks in Fortran'
+  call MPI_Finalize
+end program
+F
+run 'cd /tmp && mpifort.mrmpi -o hello /debs/hello.f90 && mpirun.mrmpi -n 2 ./hello && ldd ./hello'
+like "mpifort.mrmpi" '^2 ranks in Fortran$' "$tmp/out"
+like "with the library of Fortran's interface" 'libmpifort.so.12 => /usr/lib/[^ ]*/mrmpi/libmpifort.so.12' "$tmp/out"
+is "Fortran's header and modules are no programs" "$(find "$root/usr/libexec/mrmpi/fortran" -type f -perm /111)" ""
 run 'cd /tmp && mpicc.mpich -o hello /debs/hello.c && mpirun.mrmpi -n 2 ./hello && mpirun.mpich -n 2 ./hello; ldd ./hello | grep mpi'
 like "a program of MPICH's under mrrun" '^2 ranks of mrmpi, 0 wrong$' "$tmp/out"
 like "and under MPICH, which is as it was" '^2 ranks of MPICH, 0 wrong$' "$tmp/out"
