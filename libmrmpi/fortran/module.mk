@@ -24,6 +24,13 @@ FORTRAN_FILES := $(BUILD)/libexec/mrmpi/fortran/mpif.h
 ifneq ($(shell command -v $(GFORTRAN)),)
 FORTRAN_FILES += $(BUILD)/libexec/mrmpi/fortran/mpi.mod $(BUILD)/libexec/mrmpi/fortran/mpi_f08.mod
 endif
+# flang's modules: of a flang that knows arguments of type(*)
+FLANG ?= $(shell for f in flang-new-22 flang-22 flang-new-21 flang-21 flang-new-20 flang-20 flang-new-19 flang-new flang; do command -v $$f && break; done)
+ifneq ($(FLANG),)
+ifeq ($(shell test "$$($(FLANG) --version | sed -nE '1s/.*version ([0-9]+).*/\1/p')" -ge 19 2>/dev/null && echo yes),yes)
+FORTRAN_FILES += $(BUILD)/libexec/mrmpi/fortran/flang/mpi.mod $(BUILD)/libexec/mrmpi/fortran/flang/mpi_f08.mod
+endif
+endif
 all: $(FORTRAN_FILES)
 $(addprefix $(BUILD)/libexec/mrmpi/fortran/,mpif.h mpi.f90 mpi_f08.f90): $(FORTRAN_FROM)
 	$(call say,GEN,$@)
@@ -31,3 +38,6 @@ $(addprefix $(BUILD)/libexec/mrmpi/fortran/,mpif.h mpi.f90 mpi_f08.f90): $(FORTR
 $(BUILD)/libexec/mrmpi/fortran/%.mod: $(BUILD)/libexec/mrmpi/fortran/%.f90
 	$(call say,FC,$<)
 	$(Q)cd $(@D) && $(GFORTRAN) -fsyntax-only $(<F) && touch $(@F)
+$(BUILD)/libexec/mrmpi/fortran/flang/%.mod: $(BUILD)/libexec/mrmpi/fortran/%.f90
+	$(call say,FC,flang/$(<F))
+	$(Q)mkdir -p $(@D) && cd $(@D) && $(FLANG) -fsyntax-only ../$(<F) && touch $(@F)

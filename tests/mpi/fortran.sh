@@ -6,6 +6,7 @@
 . "$(dirname "$0")/../tap.sh"
 here=$(cd "$(dirname "$0")" && pwd)/languages
 cd "$(dirname "$0")/../.." || exit 2
+root=$PWD
 export LC_ALL=C MRMPI_LOG_LEVEL=0
 library=$BUILD/lib/libmpifort.so.12 wrapper=$BUILD/libexec/mrmpi/bin/mpifort
 made=$BUILD/libexec/mrmpi/fortran
@@ -145,26 +146,28 @@ C
 ok "a program with descriptors of flang and of Intel" mrcc -o foreign foreign.c -lmpifort
 is "gets an error for Intel's" "$(timeout 60 mrrun -n 1 ./foreign)" "0 0 1 1 "
 
-# FLANG names the compiler, if the package has another name for it. Its modules are made of the same sources.
+# FLANG names the compiler, if the package has another name for it. `make` makes its modules, of the same sources.
 for name in ${FLANG:-flang-new-22 flang-22 flang-new-19 flang}; do
   flang=$(command -v "$name") && break
 done
 if [ -n "$flang" ]; then
-  mkdir flang
-  modules_for() { (cd flang && for m in mpi mpi_f08; do "$1" -fsyntax-only "$made/$m.f90" || return; done); }
-  ok "the modules for flang" modules_for "$flang"
-  export MRMPI_MODULES=$tmp/flang
+  modules=$(realpath -m --relative-base="$root" "$made/flang")
+  ok "make makes the modules for flang" make --no-print-directory -C "$root" BUILD="$BUILD" FLANG="$flang" "$modules/mpi.mod" "$modules/mpi_f08.mod"
   # flang 19 cannot compile a procedure with arguments of assumed rank
   sed '/^    call forwarded/d; /^  subroutine forwarded/,/^  end subroutine/d; /of assumed type/d' "$here/sections.f90" >sections.f90
   for p in mpif:1 fortran:3 fortran08:3 sections:3 newer:2; do
-    source=sections.f90
-    [ $p = sections:3 ] || source=$(echo "$here/${p%:*}".f*)
-    ok "flang compiles ${p%:*}" "$wrapper" -fc="$flang" -o "$tmp/flang.${p%:*}" "$source"
+    case $p in
+    sections:*) sources=(sections.f90) ;;
+    newer:*) # flang 19 cannot compile a file that uses mpi and mpi_f08
+      csplit -s -z -f newer_ -b '%02d.f90' "$here/newer.f90" '/^\(module\|program\) /' '{*}'
+      sources=(newer_*.f90) ;;
+    *) sources=("$here/${p%:*}".f*) ;;
+    esac
+    ok "flang compiles ${p%:*}" "$wrapper" -fc="$flang" -w -o "$tmp/flang.${p%:*}" "${sources[@]}"
     # flang's runtime library says "Fortran STOP" where gfortran's says nothing
     job_of_flang() { timeout -k 5 100 mrrun -n "$1" "$2" </dev/null 2>&1 | grep -vx 'Fortran STOP'; [ "${PIPESTATUS[0]}" = 0 ]; }
     is "${p%:*} of flang, ${p#*:} ranks" "$(job_of_flang "${p#*:}" "$tmp/flang.${p%:*}"; echo $?)" 0
   done
-  unset MRMPI_MODULES
 else
   ok "programs of flang # SKIP not installed (flang-19)" true
 fi
