@@ -55,6 +55,7 @@ struct mr_config {
     int rc_timeout, rc_retry, rnr_retry; /* QP attributes */
     _Atomic int spin_us;                 /* time of polling before yielding */
     int oversubscribed;                  /* more ranks than cores: 1 yes, 0 no, -1 count them */
+    char *model;                         /* costs (base/model.h) */
     char *coll;                          /* algorithms for collectives (coll/select.c) */
     char *coll_table;                    /* a file with algorithms for this machine (coll/select.c) */
     int async_progress;                  /* api/init/helper.c */

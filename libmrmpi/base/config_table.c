@@ -50,6 +50,10 @@ const struct mr_config_row mr_config_rows[] = {
      "reads the sender's, which saves an answer and goes on while the sender computes; auto: read, but write on "
      "adapters of 10 Gbit/s or less",
      MR_TOPIC_MESSAGES, AT_INIT},
+    {"MRMPI_MODEL", NULL, FIELD(model), STRING, "", 0, 0, "",
+     "costs by which the library chooses between protocols, as copy_mbps=8000,trip_ns=3000; @ and the name of a file: "
+     "the costs are there; empty: the defaults. mrrun --explain shows the costs, and the times of messages that follow",
+     MR_TOPIC_MESSAGES, AT_INIT},
     {"MRMPI_UD_RNDV", NULL, FIELD(ud_rndv), STRING, "zcopy", 0, 0, "",
      "how large messages move between ranks that have no connection, but datagrams (MRMPI_LINKS): zcopy, the adapter "
      "puts them directly into the receiver's memory; copy, in packets that the processor copies",

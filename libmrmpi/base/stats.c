@@ -129,6 +129,17 @@ static const struct {
     [MR_STAT_WINDOW_MOST] = {"unconfirmed_most", "most packets to one peer that were kept until they were confirmed",
                              MR_TOPIC_CONNECTIONS},
     [MR_STAT_WINDOW_BYTES] = {"unconfirmed_bytes_most", "most bytes of such packets to one peer", MR_TOPIC_CONNECTIONS},
+    [MR_STAT_MODEL_COPY_MBPS] = {"model_copy_mbps", "MB/s that a processor copies, as estimated (MRMPI_MODEL)",
+                                 MR_TOPIC_MESSAGES},
+    [MR_STAT_MODEL_REGISTER_NS] = {"model_register_ns", "nanoseconds of a registration, as estimated",
+                                   MR_TOPIC_MESSAGES},
+    [MR_STAT_MODEL_TRIP_NS] = {"model_trip_ns", "nanoseconds of a round trip between hosts, as estimated",
+                               MR_TOPIC_MESSAGES},
+    [MR_STAT_MODEL_POST_NS] = {"model_post_ns",
+                               "nanoseconds for posting a request and taking its completion, as estimated",
+                               MR_TOPIC_MESSAGES},
+    [MR_STAT_SEEN_COPY_MBPS] = {"seen_copy_mbps", "MB/s of the few copies of messages that were timed; 0: none was",
+                                MR_TOPIC_MESSAGES},
 };
 
 uint64_t mr_stat_get(enum mr_stat s)
@@ -153,7 +164,8 @@ enum mr_topic mr_stat_topic(enum mr_stat s)
 
 bool mr_stat_is_level(enum mr_stat s)
 {
-    return s == MR_STAT_REG_ENTRIES || s == MR_STAT_REG_BYTES || s == MR_STAT_REG_KEPT;
+    return s == MR_STAT_REG_ENTRIES || s == MR_STAT_REG_BYTES || s == MR_STAT_REG_KEPT ||
+           (s >= MR_STAT_MODEL_COPY_MBPS && s <= MR_STAT_SEEN_COPY_MBPS);
 }
 
 static const struct {
@@ -197,7 +209,7 @@ const char *mr_rail_stat_help(enum mr_rail_stat s)
 
 void mr_stats_print(void)
 {
-    char line[1200];
+    char line[1400];
     int used = 0;
 
     for (int s = 0; s < MR_STAT_COUNT && used < (int)sizeof(line); s++)

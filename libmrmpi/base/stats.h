@@ -82,6 +82,11 @@ enum mr_stat {
     MR_STAT_DUPLICATES,
     MR_STAT_WINDOW_MOST,
     MR_STAT_WINDOW_BYTES,
+    MR_STAT_MODEL_COPY_MBPS,
+    MR_STAT_MODEL_REGISTER_NS,
+    MR_STAT_MODEL_TRIP_NS,
+    MR_STAT_MODEL_POST_NS,
+    MR_STAT_SEEN_COPY_MBPS,
     MR_STAT_COUNT
 };
 extern MR_OWN uint64_t mr_stats[MR_STAT_COUNT]; /* written under the library's lock; tools read at any time */

@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "libmrmpi/base/base.h"
+#include "libmrmpi/base/model.h"
 #include "libmrmpi/launch/launch.h"
 #include "libmrmpi/verbs/verbs.h"
 #include "libmrmpi/base/wire.h"
@@ -80,14 +81,14 @@ unsigned mr_net_find_caps(void)
 
     for (unsigned i = 0; i < mr_verbs.num_rails; i++) {
         all += mr_verbs.rail[i].rate_mbps;
-        if (mr_verbs.rail[i].rate_mbps >= MR_BULK_COPY_MBPS)
+        if (mr_verbs.rail[i].rate_mbps >= mr_model.outrun_mbps)
             caps |= MR_VC_ONE_OUTRUNS;
         if (!mr_verbs.rail[i].addr.reads)
             caps &= ~(unsigned)(MR_VC_READ | MR_VC_READ_FIRST);
         if (mr_verbs.rail[i].rate_mbps <= SLOW_MBPS && !mr_verbs.rail[i].addr.global)
             caps &= ~(unsigned)MR_VC_READ_FIRST;
     }
-    if (rails_are_alike() ? all >= MR_BULK_COPY_MBPS : mr_bulk_least_devices() == 1)
+    if (rails_are_alike() ? all >= mr_model.outrun_mbps : mr_bulk_least_devices() == 1)
         caps |= MR_VC_OUTRUNS;
     return caps;
 }

@@ -170,7 +170,10 @@ static uint64_t time_copy(const void *buf, size_t len)
     memcpy(mr_pt2pt.scratch + at, buf, len);
     took = mr_clock_ns() - before;
     at = (at + len) % (MR_SCRATCH / 2);
-    return took > before - first ? took - (before - first) : 0;
+    took = took > before - first ? took - (before - first) : 0;
+    if (took)
+        mr_stat_set(MR_STAT_SEEN_COPY_MBPS, (mr_pt2pt.burst.copied + len) * 1000 / (mr_pt2pt.burst.copied_ns + took));
+    return took;
 }
 
 int mr_pt2pt_init(void)
@@ -180,6 +183,8 @@ int mr_pt2pt_init(void)
     memset(&mr_pt2pt, 0, sizeof(mr_pt2pt));
     mr_p2p_up = (struct mr_p2p_upcalls){0};
     mr_rndv_init();
+    mr_pt2pt.burst.model = &mr_model;
+    mr_pt2pt.burst.trials.shallow = mr_model.shallow;
     mr_pt2pt.burst.clock_ns = mr_clock_ns;
     mr_pt2pt.burst.copy_ns = time_copy;
     mr_progress_init();

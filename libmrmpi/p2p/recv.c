@@ -27,7 +27,7 @@ static __attribute__((noinline)) void take_poison(struct mr_request *req, const 
 static inline void filled(struct mr_vc *vc, void *buf, size_t len)
 {
     mr_flow_consume(vc, len);
-    if (unlikely(len >= MR_BURST_LEAST))
+    if (unlikely(len >= MR_MODEL_PAGE)) /* no threshold is less */
         mr_burst_filled(&mr_pt2pt.burst, buf, len);
 }
 

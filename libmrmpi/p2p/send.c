@@ -141,7 +141,7 @@ static bool is_better_read(struct mr_request *req, struct mr_vc *vc, size_t byte
 
     if (bytes < MR_ZSEND_LEAST || req->waited || !req->type->contiguous)
         return false;
-    can_offer = bytes >= MR_BURST_LEAST && outruns_copies(vc, bytes);
+    can_offer = bytes >= mr_model.offer_at && outruns_copies(vc, bytes);
     if (!can_offer && !vc->zsends)
         return false;
     req->in_burst = true;

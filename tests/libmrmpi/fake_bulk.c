@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "libmrmpi/base/base.h"
+#include "libmrmpi/base/model.h"
 #include "libmrmpi/launch/launch.h"
 #include "libmrmpi/verbs/memory/memory.h"
 #include "libmrmpi/verbs/memory/odp.h"
@@ -350,6 +351,7 @@ void fake_setup(enum mr_link_kind kind)
     setenv("MRMPI_STRIPE_MIN", "16K", 1);
     setenv("MRMPI_UD_POOL_DEPTH", "16", 1);
     ck_assert_int_eq(mr_config_init(), 0);
+    ck_assert_int_eq(mr_model_init(NULL, 0), 0);
     mr_config.log_level = -1;
     for (unsigned c = 0; c < MR_POLICY_CLASSES; c++)
         ck_assert(mr_policy_parse(mr_policy_standard(c), c, &mr_peers.policy[c], what, sizeof what));

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "libmrmpi/base/base.h"
+#include "libmrmpi/base/model.h"
 #include "libmrmpi/channel/channel.h"
 #include "libmrmpi/core/core.h"
 #include "libmrmpi/p2p/p2p.h"
@@ -153,7 +154,7 @@ static int live(int rank, int size, int (*body)(int rank, int size))
     }
     group.size = world.size = size;
     group.rank = world.rank = rank;
-    if (mr_config_init() || mr_pt2pt_init())
+    if (mr_config_init() || mr_model_init(NULL, 0) || mr_pt2pt_init())
         return 1;
     mr_log_identity(rank, rank, "");
     mr_launch_fence();

@@ -6,13 +6,16 @@ FAKE_WORLD_SRCS := tests/libmrmpi/fake_world.c libmrmpi/channel/vc.c libmrmpi/ch
     libmrmpi/channel/shm.c libmrmpi/channel/shm_recv.c libmrmpi/channel/shm_sleep.c libmrmpi/channel/shm_segment.c libmrmpi/channel/shm_cores.c libmrmpi/channel/cma.c libmrmpi/channel/stream.c libmrmpi/core/error.c libmrmpi/core/group.c libmrmpi/launch/ends.c libmrmpi/launch/guests.c \
     $(wildcard libmrmpi/base/*.c) $(wildcard libmrmpi/p2p/match/*.c) $(wildcard libmrmpi/p2p/choice/*.c) $(wildcard libmrmpi/p2p/*.c) $(wildcard libmrmpi/p2p/fault/*.c) $(wildcard libmrmpi/p2p/rndv/*.c) $(wildcard libmrmpi/p2p/request/*.c) $(wildcard libmrmpi/p2p/progress/*.c) $(wildcard libmrmpi/p2p/derived/*.c)
 
+# the cost model, whose file reads a setting
+MODEL_SRCS := $(addprefix libmrmpi/base/,model.c config.c config_table.c log.c stats.c)
+$(call unit_test,test_model,$(MODEL_SRCS))
 $(call unit_test,test_match,libmrmpi/p2p/match/match.c)
 $(call unit_test,test_era,libmrmpi/p2p/fault/era.c)
 $(call unit_test,test_credit)
-$(call unit_test,test_batch,libmrmpi/p2p/choice/batch.c)
+$(call unit_test,test_batch,libmrmpi/p2p/choice/batch.c $(MODEL_SRCS))
 $(call unit_test,test_exchange)
 $(call unit_test,test_answers)
-$(call unit_test,test_burst,libmrmpi/p2p/choice/burst.c libmrmpi/p2p/choice/trial.c)
+$(call unit_test,test_burst,libmrmpi/p2p/choice/burst.c libmrmpi/p2p/choice/trial.c $(MODEL_SRCS))
 $(call unit_test,test_trial,libmrmpi/p2p/choice/trial.c)
 $(call unit_test,test_copy_mode,libmrmpi/p2p/choice/copy_mode.c)
 $(call unit_test,test_claim)
@@ -115,21 +118,21 @@ endif
 $(call unit_test,test_bulk,$(addprefix libmrmpi/net/bulk/,bulk.c advertise.c) \
     $(addprefix libmrmpi/net/stripe/,keys.c transfer.c renew.c renewed.c wlist.c stripe.c moves.c adapt.c feedback.c filter.c) \
     $(addprefix libmrmpi/conn/route/,ahead.c pace.c sched.c policy.c) \
-    $(addprefix libmrmpi/verbs/memory/,regcache.c use.c) $(addprefix libmrmpi/base/,config.c config_table.c log.c record.c stats.c))
+    $(addprefix libmrmpi/verbs/memory/,regcache.c use.c) $(addprefix libmrmpi/base/,config.c config_table.c log.c model.c record.c stats.c))
 
 # The same over links, pools and a peer of fake_bulk.c, protocol by protocol
 FAKE_BULK := tests/libmrmpi/fake_bulk.c libmrmpi/net/bulk/bulk.c \
     $(addprefix libmrmpi/net/stripe/,keys.c transfer.c renew.c renewed.c wlist.c stripe.c moves.c track.c adapt.c feedback.c filter.c blocks.c) \
     $(addprefix libmrmpi/net/zcopy/,zcopy_plan.c zcopy_wait.c zcopy_settle.c zcopy_in.c zcopy_serve.c zcopy_out.c repair.c) \
     $(addprefix libmrmpi/conn/route/,ahead.c pace.c sched.c policy.c) \
-    $(addprefix libmrmpi/base/,config.c config_table.c log.c record.c stats.c)
+    $(addprefix libmrmpi/base/,config.c config_table.c log.c model.c record.c stats.c)
 $(call unit_test,test_track,$(FAKE_BULK))
 $(call unit_test,test_moves,$(FAKE_BULK))
 $(call unit_test,test_zcopy_in,$(FAKE_BULK))
 $(call unit_test,test_zcopy_out,$(FAKE_BULK))
 
 $(call unit_test,test_renew,$(addprefix libmrmpi/net/stripe/,renew.c renewed.c) \
-    $(addprefix libmrmpi/base/,config.c config_table.c log.c record.c stats.c))
+    $(addprefix libmrmpi/base/,config.c config_table.c log.c model.c record.c stats.c))
 
 # Short writes to windows, and words that adapters change, over the same
 $(call unit_test,test_atomic,$(FAKE_BULK) libmrmpi/net/bulk/atomic.c)

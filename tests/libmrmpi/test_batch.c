@@ -9,6 +9,8 @@
 #define HDR 25000u
 #define DDR 2000u
 
+static struct mr_model model;
+
 struct totals {
     uint64_t prefix, bounce;
     unsigned prefixes, bounces;
@@ -21,7 +23,7 @@ static struct totals batch(struct mr_batch *b, unsigned num, uint64_t len, unsig
     struct totals t = {0};
 
     for (unsigned i = 0; i < num; i++) {
-        struct mr_batch_plan p = mr_batch_begin(b, len, rate, 0, 0);
+        struct mr_batch_plan p = mr_batch_begin(b, &model, len, rate, 0, 0);
 
         ck_assert_uint_le(p.prefix + (uint64_t)p.bounce, len);
         ck_assert(!p.prefix || i == num - 1);
@@ -55,10 +57,10 @@ START_TEST(as_long_as_the_gap)
 
     ck_assert(t.prefixes == 1 && t.bounces == 1);
     ck_assert_uint_le(t.prefix, MR_BATCH_MOST);
-    ck_assert_uint_ge(t.prefix, HDR * (MR_BATCH_GAP_NS / 100) / 10 - MR_BATCH_GRAIN);
+    ck_assert_uint_ge(t.prefix, HDR * (model.gap_ns / 100) / 10 - MR_BATCH_GRAIN);
     ck_assert_uint_eq(t.prefix, t.bounce);
     t = learnt(4, 1024 * KIB, DDR);
-    ck_assert(t.prefix == MR_BATCH_LEAST && t.bounce == MR_BATCH_LEAST);
+    ck_assert(t.prefix == model.prefix && t.bounce == model.prefix);
     t = learnt(4, 1024 * KIB, 8 * HDR);
     ck_assert(t.prefix <= MR_BATCH_MOST && t.bounce <= MR_BATCH_MOST);
 }
@@ -84,7 +86,7 @@ START_TEST(copies_are_hidden)
             struct totals t = learnt(num, 40 * KIB, rate);
             uint64_t before_ns = (num - 1) * 40ull * KIB * 1000 / rate;
 
-            ck_assert_uint_le((t.prefix + t.bounce) * 1000 / MR_BATCH_COPY_MBPS, before_ns + 1);
+            ck_assert_uint_le((t.prefix + t.bounce) * 1000 / model.busy_copy_mbps, before_ns + 1);
         }
 }
 END_TEST
@@ -95,12 +97,12 @@ START_TEST(sliding_window)
     struct mr_batch b = {0};
 
     for (int i = 0; i < 4; i++)
-        mr_batch_begin(&b, 1024 * KIB, HDR, 0, 0);
+        mr_batch_begin(&b, &model, 1024 * KIB, HDR, 0, 0);
     for (int i = 0; i < 100; i++) {
         struct mr_batch_plan p;
 
         mr_batch_end(&b);
-        p = mr_batch_begin(&b, 1024 * KIB, HDR, 0, 0);
+        p = mr_batch_begin(&b, &model, 1024 * KIB, HDR, 0, 0);
         ck_assert(!p.prefix && !p.bounce);
     }
 }
@@ -114,7 +116,7 @@ START_TEST(several_rails)
 
         for (int i = 0; i < 5; i++) {
             for (unsigned k = 0; k < num; k++) {
-                struct mr_batch_plan p = mr_batch_begin(&b, 512 * KIB, 2 * HDR, 64 * KIB, 0);
+                struct mr_batch_plan p = mr_batch_begin(&b, &model, 512 * KIB, 2 * HDR, 64 * KIB, 0);
 
                 ck_assert((!p.prefix || p.prefix >= 64 * KIB) && (!p.bounce || p.bounce >= 64 * KIB));
                 ck_assert(k < num - 1 || !p.prefix == (i < 3 || num < 3));
@@ -142,9 +144,9 @@ START_TEST(other_batches)
     ck_assert_uint_eq(t.prefix, 0);
     for (int i = 0; i < 4; i++)
         t = batch(&b, 4, 1024 * KIB, HDR);
-    mr_batch_begin(&b, 4096 * KIB, HDR, 0, 0);
+    mr_batch_begin(&b, &model, 4096 * KIB, HDR, 0, 0);
     for (int i = 0; i < 8; i++) { /* beyond the foreseen end */
-        struct mr_batch_plan p = mr_batch_begin(&b, 1024 * KIB, HDR, 0, 0);
+        struct mr_batch_plan p = mr_batch_begin(&b, &model, 1024 * KIB, HDR, 0, 0);
 
         ck_assert(!p.prefix && !p.bounce);
     }
@@ -161,8 +163,11 @@ START_TEST(both_ways)
 
     for (unsigned i = 0; i < 20; i++) {
         bounces = 0;
-        for (unsigned k = 0; k < 16; k++)
-            bounces += mr_batch_begin(&b, 64 * KIB, HDR, 0, i < 6 ? 0 : i < 12 ? i * 16 + k : 12 * 16).bounce != 0;
+        for (unsigned k = 0; k < 16; k++) {
+            uint64_t received = i < 6 ? 0 : i < 12 ? i * 16 + k : 12 * 16;
+
+            bounces += mr_batch_begin(&b, &model, 64 * KIB, HDR, 0, received).bounce != 0;
+        }
         for (unsigned k = 0; k < 16; k++)
             mr_batch_end(&b);
         ck_assert_int_eq(bounces != 0, (i >= 3 && i < 6) || i > 12);
@@ -208,6 +213,8 @@ int main(void)
 {
     TCase *c = tcase_create("batch");
 
+    if (!mr_model_parse(&model, "", NULL, 0))
+        return 1;
     tcase_add_test(c, as_long_as_the_gap);
     tcase_add_test(c, tail_before_the_head);
     tcase_add_test(c, copies_are_hidden);

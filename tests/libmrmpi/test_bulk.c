@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "libmrmpi/base/base.h"
+#include "libmrmpi/base/model.h"
 #include "libmrmpi/net/bulk/bulk.h"
 #include "libmrmpi/net/net.h"
 #include "libmrmpi/net/stripe/keys.h"
@@ -240,6 +241,7 @@ static struct mr_peer *make_peer(void)
 
     setenv("MRMPI_STRIPE_MIN", "16K", 1);
     ck_assert_int_eq(mr_config_init(), 0);
+    ck_assert_int_eq(mr_model_init(NULL, 0), 0);
     mr_regcache_init(&mr_regs_own.cache, &backend, 0, false);
     memset(added, 0, sizeof added);
     read_error = 0;

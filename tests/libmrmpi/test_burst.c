@@ -8,6 +8,7 @@
 #define KIB 1024u
 
 static struct mr_burst b;
+static struct mr_model model;
 static char *memory;
 static bool stays;                           /* registered memory stays registered */
 static bool answers, reads;                  /* the receiver, at once; by reading */
@@ -32,7 +33,13 @@ static bool is_registered(const void *buf, size_t len)
 static void setup(void)
 {
     stays = true;
-    b = (struct mr_burst){.devices = 1, .clock_ns = now_ns, .copy_ns = copy_ns, .is_registered = is_registered};
+    ck_assert(mr_model_parse(&model, "", NULL, 0));
+    b = (struct mr_burst){.model = &model,
+                          .devices = 1,
+                          .clock_ns = now_ns,
+                          .copy_ns = copy_ns,
+                          .is_registered = is_registered,
+                          .trials.shallow = model.shallow};
     copied_ns = 680;
     answers = reads = true;
     eager_ns = 740;
@@ -155,7 +162,7 @@ START_TEST(worth)
     copied_ns = 200; /* 41 GB/s */
     while (mr_burst_alone(&b, memory, 8 * KIB) == MR_BURST_COPY && copies < 1000)
         copies++;
-    ck_assert_uint_eq(copies, (2 * MR_BURST_REGISTER_NS + 199) / 200);
+    ck_assert_uint_eq(copies, (2 * model.register_ns + 199) / 200);
 }
 END_TEST
 
@@ -285,7 +292,7 @@ START_TEST(bursts_of_the_same_buffers)
     ck_assert_uint_eq(send(1, 8 * KIB, 0, false), 1); /* a single message cannot be known as such, */
     ck_assert_uint_eq(send(1, 8 * KIB, 0, false), 0); /* and then it is */
     /* but as much is under way as at the time of the finding, except for the first part of the burst */
-    ck_assert_uint_eq(send(64, 8 * KIB, 0, false), 64 - 4 * MR_TRIAL_SHALLOW / (8 * KIB) + 1);
+    ck_assert_uint_eq(send(64, 8 * KIB, 0, false), 64 - 4 * model.shallow / (8 * KIB) + 1);
     ck_assert_uint_eq(send(64, 8 * KIB, 0, false), 64);
 }
 END_TEST

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "libmrmpi/base/base.h"
+#include "libmrmpi/base/model.h"
 #include "libmrmpi/launch/launch.h"
 #include "libmrmpi/channel/channel.h"
 #include "libmrmpi/net/net.h"
@@ -186,11 +187,12 @@ int main(int argc, char **argv)
     static const struct mr_vc_upcalls up = {
         .deliver = deliver, .noted = noted, .put_sent = put_sent, .put_landed = put_landed, .failed = failed};
     unsigned char *buf = malloc(1 << 20);
+    char why[256];
     int err;
 
     if (argc > 1)
         packets = (unsigned)strtoul(argv[1], NULL, 10);
-    if (mr_config_init() || mr_launch_init(&job))
+    if (mr_config_init() || mr_model_init(why, sizeof why) || mr_launch_init(&job))
         return 1;
     mr_log_identity(job->rank, job->local_rank, job->node_name);
     peers = calloc((size_t)job->size, sizeof *peers);

@@ -28,6 +28,15 @@ is "and there were never more" "$(counted reg_cache_entries_most)" 20
 ok "on demand" over "$tmp/odp.yaml" MRMPI_ODP=yes
 is "nothing was pinned" "$(counted reg_cache_misses)" 0
 ok "but registered ($(counted reg_on_demand))" test "$(counted reg_on_demand)" -ge 600
+
+# COSTS: registrations of a program whose buffers are new, if the library assumes these costs
+registrations() {
+  MRMPI_MODEL=$1 timeout -k 5 60 simfab run --topology "$topology" --model hdr -- \
+    mrrun -n 2 --ppn 1 --stats "$BUILD/tests/mpi/p2p_sizes" >"$tmp/out" 2>&1 </dev/null && counted reg_cache_misses
+}
+usual=$(registrations "") dear=$(registrations register_ns=1000000) free=$(registrations register_ns=0)
+ok "dear registrations are avoided ($dear, usually $usual)" test "${dear:-99}" -lt "${usual:-0}"
+ok "free ones are not ($free)" test "${free:-0}" -gt "${usual:-99}"
 [ -n "$all" ] || { done_testing; exit; }
 
 ok "pinned, written" over hdr MRMPI_RNDV=write

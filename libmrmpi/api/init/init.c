@@ -5,6 +5,7 @@
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/base/copy.h"
 #include "libmrmpi/base/lock.h"
+#include "libmrmpi/base/model.h"
 #include "libmrmpi/coll/coll.h"
 #include "libmrmpi/conn/conn.h"
 #include "libmrmpi/core/core.h"
@@ -47,14 +48,23 @@ static int launch_failed(const char *what, int err)
     return err;
 }
 
+static int model_failed(const char *why, int err)
+{
+    mr_error_detail("reading MRMPI_MODEL: %s", why);
+    return err;
+}
+
 int mr_init(int thread_level)
 {
     enum { THREAD_MULTIPLE = 3 };
     const struct mr_launch *launch;
+    char why[256];
     int err = mr_config_init();
     if (err)
         return init_failed("reading the settings", err);
     mr_copy_init();
+    if ((err = mr_model_init(why, sizeof why)))
+        return model_failed(why, err);
     if ((err = mr_launch_init(&launch)))
         return launch_failed("asking the launcher who this process is", err);
     tell_identity(launch);

@@ -11,6 +11,7 @@
 #include <errno.h>
 
 #include "libmrmpi/base/base.h"
+#include "libmrmpi/base/model.h"
 #include "libmrmpi/net/stripe/keys.h"
 #include "libmrmpi/net/stripe/renew.h"
 #include "libmrmpi/net/stripe/wlist.h"
@@ -66,7 +67,7 @@ struct mr_bulk_rails mr_bulk_rails_to(const struct mr_peer *p, uint32_t without)
 /* Devices of the fastest in a set of subchannels; 0: a processor copies more than one of these carries. */
 static uint32_t fastest_devices(const struct mr_peer *p, uint32_t subs)
 {
-    uint32_t best = MR_BULK_COPY_MBPS, set = 0;
+    uint32_t best = mr_model.outrun_mbps, set = 0;
 
     for (unsigned i = 0; i < p->num_now; i++) {
         uint32_t rate = subs >> i & 1 ? pair_rate(&p->now[i]) : 0;
@@ -96,7 +97,7 @@ bool mr_bulk_one_suffices(const struct mr_peer *p)
 unsigned mr_bulk_least_devices(void)
 {
     for (unsigned i = 0; i < mr_verbs.num_rails; i++)
-        if (mr_bulk.few && mr_verbs.rail[i].rate_mbps >= MR_BULK_COPY_MBPS)
+        if (mr_bulk.few && mr_verbs.rail[i].rate_mbps >= mr_model.outrun_mbps)
             return 1;
     return mr_verbs.num_devices ? mr_verbs.num_devices : 1;
 }
@@ -210,7 +211,7 @@ bool mr_bulk_is_unreachable(const struct mr_transfer *transfer)
 bool mr_bulk_copies(const struct mr_peer *p, const void *buf, size_t len)
 {
     bool one = (mr_bulk.few || mr_verbs.num_devices == 1) && fastest_devices(p, stripe_subs(p, 0));
-    size_t least = one ? MR_BULK_COPIED_FAST : (size_t)MR_BULK_COPIED * mr_verbs.num_devices;
+    size_t least = one ? mr_model.read_at : (size_t)mr_model.register_at * mr_verbs.num_devices;
 
     return len < least && !mr_odp_comes_first() && !mr_regs_know(buf, len);
 }

@@ -47,8 +47,6 @@ bool mr_bulk_is_unreachable(const struct mr_transfer *transfer);
  * been used since it was mapped. Remembers the use.
  */
 bool mr_bulk_copies(const struct mr_peer *p, const void *buf, size_t len);
-#define MR_BULK_COPIED      (128u << 10) /* bytes, for each device: copied in the 10.5 us that a registration takes */
-#define MR_BULK_COPIED_FAST (160u << 10) /* the same with one device, whose rail carries more than the copies */
 /*
  * Memory is registered with one device first, and with the others at its next use: one of our rails to the peer carries
  * more than a processor copies, and registering with all devices would cost more time than they save. Messages are
@@ -56,7 +54,6 @@ bool mr_bulk_copies(const struct mr_peer *p, const void *buf, size_t len);
  */
 bool mr_bulk_one_suffices(const struct mr_peer *p);
 unsigned mr_bulk_least_devices(void); /* with so many memory is registered at first, at least */
-#define MR_BULK_COPY_MBPS 100000u     /* that a processor copies: as much as an EDR rail carries */
 /*
  * Memory for sending packets to a peer, over the rails whose devices know it, registered until mr_bulk_give_back().
  * NULL: impossible.

@@ -7,24 +7,25 @@ static uint64_t least_bytes(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-static uint64_t in_gap(unsigned rate_mbps)
+/* Slow rails carry less than a processor copies in a round trip. */
+static uint64_t in_gap(const struct mr_model *m, unsigned rate_mbps)
 {
-    uint64_t bytes = (uint64_t)rate_mbps * MR_BATCH_GAP_NS / 1000;
+    uint64_t bytes = (uint64_t)rate_mbps * m->gap_ns / 1000;
 
-    return bytes < MR_BATCH_LEAST ? MR_BATCH_LEAST : least_bytes(bytes, MR_BATCH_MOST);
+    return least_bytes(bytes > m->prefix ? bytes : m->prefix, MR_BATCH_MOST);
 }
 
 /* Bytes that can be copied while all but the last message are on their way, for each of prefix and bounce buffer. */
-static uint64_t hidden(const struct mr_batch_size *all, unsigned rate_mbps)
+static uint64_t hidden(const struct mr_model *m, const struct mr_batch_size *all, unsigned rate_mbps)
 {
-    return (all->bytes - all->last) * (MR_BATCH_COPY_MBPS / 2) / rate_mbps;
+    return (all->bytes - all->last) * (m->busy_copy_mbps / 2) / rate_mbps;
 }
 
 /* Of the message that begins at `from` in a batch assumed to equal the one before. */
-static struct mr_batch_plan plan(const struct mr_batch_size *all, uint64_t from, uint64_t len, unsigned rate_mbps,
-                                 uint64_t whole)
+static struct mr_batch_plan plan(const struct mr_model *m, const struct mr_batch_size *all, uint64_t from, uint64_t len,
+                                 unsigned rate_mbps, uint64_t whole)
 {
-    uint64_t most = least_bytes(in_gap(rate_mbps), hidden(all, rate_mbps)) & ~(uint64_t)(MR_BATCH_GRAIN - 1);
+    uint64_t most = least_bytes(in_gap(m, rate_mbps), hidden(m, all, rate_mbps)) & ~(uint64_t)(MR_BATCH_GRAIN - 1);
     uint64_t prefix = least_bytes(most, all->last), end = from + len, bounce_from;
     bool last = end == all->bytes && len == all->last;
     struct mr_batch_plan p = {0};
@@ -54,8 +55,8 @@ static void next_batch(struct mr_batch *b, uint64_t received)
     b->received = received;
 }
 
-struct mr_batch_plan mr_batch_begin(struct mr_batch *b, uint64_t len, unsigned rate_mbps, uint64_t whole,
-                                    uint64_t received)
+struct mr_batch_plan mr_batch_begin(struct mr_batch *b, const struct mr_model *m, uint64_t len, unsigned rate_mbps,
+                                    uint64_t whole, uint64_t received)
 {
     uint64_t from;
 
@@ -66,5 +67,5 @@ struct mr_batch_plan mr_batch_begin(struct mr_batch *b, uint64_t len, unsigned r
     b->now.last = len;
     if (b->alike < MR_BATCH_ALIKE || b->both_ways || !rate_mbps)
         return (struct mr_batch_plan){0};
-    return plan(&b->before, from, len, rate_mbps, whole);
+    return plan(m, &b->before, from, len, rate_mbps, whole);
 }

@@ -8,9 +8,9 @@
  * - the last message has an eager prefix (prefix.c), which needs no request. The last one, since messages offered
  *   behind a prefix wait for it.
  *
- * Each is as long as the rails carry in a round trip. Copies are made during the transfer of earlier messages; copies
- * that would take longer are not made. Nor are any while large messages arrive: a processor that copies does not
- * request those. Pure: decides the prefix and bounce buffer of a message, by earlier messages.
+ * Each is as long as the rails carry in the gap (gap_ns of the model). Copies are made during the transfer of earlier
+ * messages; copies that would take longer are not made. Nor are any while large messages arrive: a processor that
+ * copies does not request those. Pure: decides the prefix and bounce buffer of a message, by earlier messages.
  */
 #ifndef MRMPI_BATCH_H
 #define MRMPI_BATCH_H
@@ -18,13 +18,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define MR_BATCH_GAP_NS    3000u   /* from a FIN to the next offer, or from an offer to its data */
-#define MR_BATCH_LEAST     16384u  /* of a prefix, and of a bounce buffer; slow rails carry less in the gap; */
-#define MR_BATCH_MOST      131072u /* this takes copying 13 us */
-#define MR_BATCH_COPY_MBPS 10000u  /* a processor's copies */
-#define MR_BATCH_GRAIN     4096u   /* a shorter prefix or bounce buffer is not worth its request */
-#define MR_BATCH_WHOLE     8u      /* on several rails, times the part that one rail carries alone */
-#define MR_BATCH_ALIKE     2u      /* consecutive batches equal to the one before them */
+#include "libmrmpi/base/model.h"
+
+#define MR_BATCH_MOST  131072u /* of a prefix, and of a bounce buffer */
+#define MR_BATCH_GRAIN 4096u   /* a shorter prefix or bounce buffer is not worth its request */
+#define MR_BATCH_WHOLE 8u      /* on several rails, times the part that one rail carries alone */
+#define MR_BATCH_ALIKE 2u      /* consecutive batches equal to the one before them */
 
 struct mr_batch_size {
     uint64_t bytes, last; /* of all messages, and of the latest */
@@ -47,8 +46,8 @@ struct mr_batch_plan {
  * than whole, and messages are far longer: several rails would not share them evenly. `received` large messages have
  * been received, from any peer.
  */
-struct mr_batch_plan mr_batch_begin(struct mr_batch *b, uint64_t len, unsigned rate_mbps, uint64_t whole,
-                                    uint64_t received);
+struct mr_batch_plan mr_batch_begin(struct mr_batch *b, const struct mr_model *m, uint64_t len, unsigned rate_mbps,
+                                    uint64_t whole, uint64_t received);
 
 /* Its send is complete. */
 static inline void mr_batch_end(struct mr_batch *b)

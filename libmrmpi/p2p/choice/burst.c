@@ -40,11 +40,11 @@ static void sample(struct mr_burst *b, const void *buf, size_t len)
 /* True if copying this number of bytes from or into a buffer takes at least as long as registering the buffer. */
 static bool is_worth(struct mr_burst *b, uint64_t bytes, const void *buf, size_t len)
 {
-    if (bytes < (uint64_t)MR_BURST_WORTH * b->devices)
+    if (bytes < (uint64_t)b->model->register_at * b->devices)
         return false;
     sample(b, buf, len);
     return b->samples == MR_BURST_SAMPLES &&
-           bytes * b->copied_ns >= (uint64_t)MR_BURST_REGISTER_NS * b->devices * b->copied;
+           bytes * b->copied_ns >= mr_model_register_ns(b->model, len, b->devices) * b->copied;
 }
 
 /* True if another registration is allowed. Reading the clock takes as long as copying 256 bytes. */
@@ -176,7 +176,7 @@ static bool has_had(const struct mr_burst *b, size_t bytes)
 /* Enough is under way at a time, or was in the last burst, to hide a round trip. */
 static bool is_deep(const struct mr_burst *b)
 {
-    return b->most >= MR_BURST_ZSEND_AT || b->most_before >= MR_BURST_ZSEND_AT;
+    return b->most >= b->model->zsend_at || b->most_before >= b->model->zsend_at;
 }
 
 /*
@@ -185,8 +185,8 @@ static bool is_deep(const struct mr_burst *b)
  */
 static bool is_at_end(const struct mr_burst *b, size_t len)
 {
-    return !b->many && b->open && b->before >= MR_BURST_BYTES && b->now < b->before &&
-           b->now + len + MR_BURST_ZSEND_AT > b->before && !mr_trial_pays(&b->trials);
+    return !b->many && b->open && b->before >= b->model->burst_at && b->now < b->before &&
+           b->now + len + b->model->zsend_at > b->before && !mr_trial_pays(&b->trials);
 }
 
 enum mr_send_protocol mr_burst_join(struct mr_burst *b, const void *buf, size_t len, bool can_offer)
@@ -201,7 +201,7 @@ enum mr_send_protocol mr_burst_join(struct mr_burst *b, const void *buf, size_t 
     if (b->open * len > b->most)
         b->most = b->open * len;
     eagerly = is == UNKNOWN ? MR_BURST_COPY : is_deep(b) ? MR_BURST_ZSEND : MR_BURST_ANSWER;
-    if (!can_offer || !has_had(b, MR_BURST_BYTES))
+    if (!can_offer || !has_had(b, b->model->burst_at))
         return eagerly;
     sample(b, buf, len); /* before the first check there are all of them */
     if (is == NEW)
@@ -221,7 +221,7 @@ enum mr_send_protocol mr_burst_alone(struct mr_burst *b, const void *buf, size_t
 
 size_t mr_burst_copies_as(const struct mr_burst *b, size_t len)
 {
-    uint64_t as = b->copied ? len * b->copied_ns * MR_BURST_COPY_MBPS / 1000 / b->copied : len;
+    uint64_t as = b->copied ? len * b->copied_ns * b->model->copy_mbps / 1000 / b->copied : len;
 
     return b->samples == MR_BURST_SAMPLES && as < len ? as : len;
 }
@@ -229,7 +229,7 @@ size_t mr_burst_copies_as(const struct mr_burst *b, size_t len)
 bool mr_burst_delays(struct mr_burst *b, const void *buf, size_t len, size_t all)
 {
     sample(b, buf, len);
-    return b->samples == MR_BURST_SAMPLES && mr_burst_copies_as(b, all) >= MR_BURST_ZSEND_AT;
+    return b->samples == MR_BURST_SAMPLES && mr_burst_copies_as(b, all) >= b->model->zsend_at;
 }
 
 bool mr_burst_whole(struct mr_burst *b, const void *buf, size_t len, bool filled)
@@ -253,6 +253,8 @@ void mr_burst_filled(struct mr_burst *b, const void *buf, size_t len)
 {
     unsigned at;
 
+    if (len < b->model->offer_at)
+        return;
     b->arrived++;
     count_buffer_use(&b->filled, buf, len, &at);
 }

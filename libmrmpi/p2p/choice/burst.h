@@ -3,8 +3,8 @@
  * Bursts: nonblocking sends of messages short enough for eager, one behind the other, before the program has waited for
  * the first. An eager message is copied by both sides, which is soonest if each is waited for: an offer and a read take
  * a round trip more. In a burst the round trips overlap and the copies do not, so the rest of a burst may be read from
- * the program's memory after MR_BURST_BYTES of it, or if the burst before had as many, where rails carry more than a
- * processor copies (docs/design/protocols.md).
+ * the program's memory after burst_at bytes (model.h), or if the burst before had as many, where rails carry more than
+ * a processor copies (docs/design/protocols.md).
  *
  * If the wire, or a share of it, limits a burst, and not the copies, reading cannot be faster. So a few copies are
  * timed, and nothing is offered while eager messages take longer than the copies. Otherwise the result depends on other
@@ -12,7 +12,7 @@
  * both protocols are tried, for each class of loads (trial.h). While such messages come the other way, too, they are
  * sent eagerly, because two simultaneous trials measure each other.
  *
- * Both sides register their memory, which takes as long for each device as copying MR_BURST_WORTH bytes, or more if a
+ * Both sides register their memory, which takes as long for each device as copying register_at bytes, or more if a
  * few timed copies are found to be faster. So only a buffer with as many bytes copied is offered, or sent from, and
  * only a buffer filled with as many is read into. Each side registers one more buffer per interval, at a cost of a
  * percent or two, until reading is found to pay with an eighth of the buffers. The buffers at the end of a burst come
@@ -30,24 +30,17 @@
 #include <stdint.h>
 
 #include "libmrmpi/base/backoff.h"
+#include "libmrmpi/base/model.h"
 #include "libmrmpi/p2p/choice/trial.h"
 
-#define MR_BURST_LEAST    4096u       /* a shorter message is copied in less than the time of its offer */
-#define MR_BURST_BYTES    (64u << 10) /* copied, by both sides, in three round trips */
-#define MR_BURST_ZSEND_AT (24u << 10) /* copied in a round trip, the time of a zero-copy send */
-#define MR_BURST_FIRST    64u         /* messages without an offer after the first refusal */
-#define MR_BURST_WORTH                                                                                                 \
-    (128u << 10)                      /* bytes from or into a buffer that are worth its registration, on a device, at  \
-                                         least: as many as are copied in MR_BURST_REGISTER_NS, */
-#define MR_BURST_REGISTER_NS 10500u   /* time of a registration */
-#define MR_BURST_COPY_MBPS   12500u   /* rate of these copies */
-#define MR_BURST_PACE_NS     1000000u /* interval of registrations, for each device, */
-#define MR_BURST_FAST_NS     100000u  /* and once their gain is known */
-#define MR_BURST_SKIP        16u      /* messages between two readings of the clock whether it is time, */
-#define MR_BURST_SOON_NS     20000u   /* or fewer if registration is due that soon */
-#define MR_BURST_SAMPLES     8u       /* timed copies, */
-#define MR_BURST_SAMPLE      (16u << 10) /* of at most this number of bytes */
-#define MR_BURST_BUFFERS     1024u       /* buffers remembered, of each side */
+#define MR_BURST_FIRST   64u         /* messages without an offer after the first refusal */
+#define MR_BURST_PACE_NS 1000000u    /* interval of registrations, for each device, */
+#define MR_BURST_FAST_NS 100000u     /* and once their gain is known */
+#define MR_BURST_SKIP    16u         /* messages between two readings of the clock whether it is time, */
+#define MR_BURST_SOON_NS 20000u      /* or fewer if registration is due that soon */
+#define MR_BURST_SAMPLES 8u          /* timed copies, */
+#define MR_BURST_SAMPLE  (16u << 10) /* of at most this number of bytes */
+#define MR_BURST_BUFFERS 1024u       /* buffers remembered, of each side */
 
 /* The assumed state of a buffer. */
 enum mr_burst_memory {
@@ -68,6 +61,7 @@ struct mr_burst_buffers {
 };
 
 struct mr_burst {
+    const struct mr_model *model;
     unsigned devices; /* devices that memory is registered with */
     uint64_t (*clock_ns)(void);
     uint64_t (*copy_ns)(const void *buf, size_t len); /* copies them somewhere: returns the time */
@@ -107,7 +101,7 @@ static inline void mr_burst_leave(struct mr_burst *b)
 }
 /* The same for a message waited for, which does not count. */
 enum mr_send_protocol mr_burst_alone(struct mr_burst *b, const void *buf, size_t len);
-/* The bytes copied at MR_BURST_COPY_MBPS in the time of copying len. len: unknown, or more. */
+/* The bytes copied at the model's rate in the time of copying len. len: unknown, or more. */
 size_t mr_burst_copies_as(const struct mr_burst *b, size_t len);
 /*
  * Messages like this one, from or into buf, of which a rank copies `all` bytes at a time, if sent eagerly. True: this
@@ -116,7 +110,7 @@ size_t mr_burst_copies_as(const struct mr_burst *b, size_t len);
 bool mr_burst_delays(struct mr_burst *b, const void *buf, size_t len, size_t all);
 /* All of buf is sent, or filled, by several messages at a time. True: it is to be registered, or has been. */
 bool mr_burst_whole(struct mr_burst *b, const void *buf, size_t len, bool filled);
-/* A message of len bytes has come eagerly, and is copied to buf. */
+/* A message of len bytes has come eagerly, and is copied to buf. Those below offer_at do not count. */
 void mr_burst_filled(struct mr_burst *b, const void *buf, size_t len);
 /* Such a message is offered. True: it had better be read. */
 bool mr_burst_offered(struct mr_burst *b, const void *buf, size_t len);

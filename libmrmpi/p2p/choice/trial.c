@@ -7,7 +7,7 @@ static struct mr_trial_class *trial_class(struct mr_trials *t)
 {
     unsigned len = t->mean >= 12u << 10 ? 2 : t->mean >= 6u << 10 ? 1 : 0, depth = 0;
 
-    while (depth + 1 < MR_TRIAL_DEPTHS && t->most >= (uint64_t)MR_TRIAL_SHALLOW << depth)
+    while (depth + 1 < MR_TRIAL_DEPTHS && t->most >= (uint64_t)t->shallow << depth)
         depth++;
     return &t->class[len][depth];
 }

@@ -28,8 +28,7 @@
 #define MR_TRIAL_SLOW     4u /* samples in a row that are slower by a quarter: the other protocol is tried soon */
 #define MR_TRIAL_COPIES   2u /* a receiver that falls behind copies messages twice */
 #define MR_TRIAL_LENGTHS  3u /* means: less than 6 KiB, than 12 KiB, more */
-#define MR_TRIAL_DEPTHS   4u /* under way: less than MR_TRIAL_SHALLOW, than 2 and 4 times as much, more */
-#define MR_TRIAL_SHALLOW  (48u << 10) /* less hides no round trip: there the second protocol is tried late */
+#define MR_TRIAL_DEPTHS   4u /* under way: less than shallow, than 2 and 4 times as much, more */
 
 struct mr_trial_class {
     uint32_t ps[2], last[2]; /* for 1024 bytes: the lesser of the last two, the last; 0: not known */
@@ -43,6 +42,7 @@ struct mr_trial_class {
 
 struct mr_trials {
     struct mr_trial_class class[MR_TRIAL_LENGTHS][MR_TRIAL_DEPTHS];
+    uint32_t shallow;           /* bytes under way; fewer hide no round trip: there the second protocol is tried late */
     struct mr_trial_class *now; /* NULL: no message yet */
     bool second;                /* the protocol in use */
     bool settled;               /* being timed */

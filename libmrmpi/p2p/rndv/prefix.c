@@ -15,11 +15,9 @@
  */
 #include <string.h>
 
+#include "libmrmpi/base/model.h"
 #include "libmrmpi/p2p/rndv/stream.h"
 #include "libmrmpi/p2p/rndv/zsend.h"
-
-#define PREFIX     16384u
-#define RTR_PREFIX 8192u /* with those of a few others it fills the wire until RTR has come */
 
 /* ---- sender ------------------------------------------------------------------------------------------------------ */
 
@@ -29,7 +27,7 @@
  */
 static bool is_alone(const struct mr_rndv *r)
 {
-    return r->req->waited && r->total >= 2 * PREFIX && mr_rndvs.pending == 1; /* itself */
+    return r->req->waited && r->total >= 2ull * mr_model.prefix && mr_rndvs.pending == 1; /* itself */
 }
 
 /* For the offer and its prefix: a partly missing prefix would delay all our packets to the peer. */
@@ -43,7 +41,7 @@ static bool has_memory(struct mr_vc *vc, size_t prefix)
 /* wanted: as many bytes as its batch would have, or 0. */
 static size_t plan_prefix(const struct mr_rndv *r, size_t wanted)
 {
-    size_t prefix = wanted ? wanted : is_alone(r) ? PREFIX : 0;
+    size_t prefix = wanted ? wanted : is_alone(r) ? mr_model.prefix : 0;
 
     if (!prefix || (mr_channel_waiting && mr_vc_waiting(r->vc)) || !mr_flow_allows(r->vc, prefix) ||
         !has_memory(r->vc, prefix))
@@ -51,13 +49,16 @@ static size_t plan_prefix(const struct mr_rndv *r, size_t wanted)
     return prefix;
 }
 
-/* While the rest is on its way the receiver copies this, and for one in eight a block of its own of the same size. */
+/*
+ * While the rest is on its way the receiver copies this, and for one in eight a block of its own of the same size. With
+ * the prefixes of a few other messages it fills the wire until RTR arrives.
+ */
 static size_t prefix_before_rtr(const struct mr_rndv *r, unsigned rate)
 {
-    uint64_t copied = r->total * MR_BATCH_COPY_MBPS / rate, own = r->total / 8,
+    uint64_t copied = r->total * mr_model.busy_copy_mbps / rate, own = r->total / 8,
              prefix = copied > own ? (copied - own) & ~(uint64_t)(MR_BATCH_GRAIN - 1) : 0;
 
-    return prefix < RTR_PREFIX ? prefix : RTR_PREFIX;
+    return prefix < mr_model.rtr_prefix ? prefix : mr_model.rtr_prefix;
 }
 
 unsigned mr_prefix_divide(struct mr_rndv *r, const struct mr_remote *remote, struct mr_remote *bounce)
@@ -73,7 +74,7 @@ unsigned mr_prefix_divide(struct mr_rndv *r, const struct mr_remote *remote, str
         r->prefix.len = (uint32_t)plan_prefix(r, prefix_before_rtr(r, rate));
         return 0;
     }
-    plan = mr_batch_begin(&s->batch, r->total, rate, whole, mr_rndvs.large_received);
+    plan = mr_batch_begin(&s->batch, &mr_model, r->total, rate, whole, mr_rndvs.large_received);
     r->offer.counted = true;
     r->prefix.len = (uint32_t)plan_prefix(r, plan.prefix);
     return plan.bounce && mr_bounce_offer(r, plan.bounce, bounce);
