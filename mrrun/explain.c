@@ -20,6 +20,7 @@
 #include "libmrmpi/conn/route/quota.h"
 #include "libmrmpi/conn/route/rules.h"
 #include "libmrmpi/verbs/contexts.h"
+#include "mrrun/costs.h"
 #include "mrrun/environment.h"
 #include "mrrun/pairs.h"
 #include "mrrun/program.h"
@@ -492,6 +493,7 @@ int explain(const struct explain *e)
         ok = print_table(e, &kinds, by_ring, &rules);
         print_budgets(e, &kinds);
         print_large(&kinds, by_ring);
+        ok = costs_print(origin_of(e, "MRMPI_MODEL")) && ok;
         ok = print_policies(e, &q) && ok;
     }
     if (ok)

@@ -11,7 +11,9 @@
 #include <strings.h>
 
 #include "libmrmpi/base/base.h"
+#include "libmrmpi/conn/route/ahead.h"
 #include "libmrmpi/conn/route/pair.h"
+#include "mrrun/costs.h"
 #include "mrrun/values.h"
 
 #define NAMES_MAX  6     /* most hosts named */
@@ -403,6 +405,59 @@ static void print_protocol(const struct pairs *p, int a, int b)
     print_way(back, p->hosts->name[b], p->hosts->name[a]);
 }
 
+/* ---- times ------------------------------------------------------------------------------------------------------- */
+
+static const char *mover(const struct pairs *p, int a, int b)
+{
+    if (rule_against_rdma(p, &p->of[a]) || mr_kinds_by_rdma(mr_kinds_set(p->kinds), p->by_ring) == MR_LINK_KINDS)
+        return NULL;
+    return why_written(p, &p->of[a], &p->of[b]) ? "written by the sender" : "read by the receiver";
+}
+
+static unsigned count_devices(const struct host_rails *h, uint32_t rails)
+{
+    unsigned num = 0;
+
+    for (unsigned i = 0; i < h->num; i++) {
+        bool again = false;
+
+        for (unsigned k = 0; k < i; k++)
+            again |= rails >> k & 1 && !strcmp(h->rail[k].device, h->rail[i].device);
+        num += (rails >> i & 1) && !again;
+    }
+    return num;
+}
+
+/* Mbit/s, as ports signal. */
+static uint32_t pair_rate(const struct pairs *p, int a, int b, const struct mr_pair *pair)
+{
+    uint32_t ours = p->of[a].rail[pair->rail[0]].rate_mbps, theirs = p->of[b].rail[pair->rail[1]].rate_mbps;
+
+    return ours < theirs ? ours : theirs;
+}
+
+static void print_costs(const struct pairs *p, int a, int b, const struct mr_pair *pair, unsigned n, bool cuts)
+{
+    struct mr_cost_way w = {.packet = (uint32_t)mr_config.eager_max,
+                            .cut_at = cuts ? (uint32_t)mr_config.stripe_min : UINT32_MAX};
+    uint32_t rails = 0;
+
+    for (unsigned i = 0; i < n; i++) {
+        uint32_t rate = pair_rate(p, a, b, &pair[i]), bytes = (uint32_t)(mr_ahead_rate(rate, 1, 1) / 1000000);
+
+        if (rails >> pair[i].rail[0] & 1)
+            continue;
+        rails |= 1u << pair[i].rail[0];
+        w.outruns |= rate >= mr_model.outrun_mbps;
+        w.all_mbps += bytes;
+        w.packet_mbps = bytes > w.packet_mbps ? bytes : w.packet_mbps;
+    }
+    if (!w.packet_mbps)
+        return; /* unknown */
+    w.devices = count_devices(&p->of[a], rails);
+    costs_print_to(&w, mover(p, a, b));
+}
+
 /* ---- service levels ---------------------------------------------------------------------------------------------- */
 
 static void print_levels(const struct host_rails *h, const char *who)
@@ -508,6 +563,7 @@ static void print_pair(const struct pairs *p, const int like[], int a, int b)
     print_choice(p, policy, a, b);
     print_cut(&policy[MR_POLICY_LARGE], pair, n, 64 << 10);
     print_cut(&policy[MR_POLICY_LARGE], pair, n, 1 << 20);
+    print_costs(p, a, b, pair, n, policy[MR_POLICY_LARGE].kind->stripes);
     print_levels(&p->of[a], same_levels(&p->of[a].qos, &p->of[b].qos) ? NULL : p->hosts->name[a]);
     if (!same_levels(&p->of[a].qos, &p->of[b].qos))
         print_levels(&p->of[b], p->hosts->name[b]);

@@ -30,6 +30,29 @@ like "weights" '^  large messages: weighted:mlx5_0=4,mlx5_1=1: .* \(-x\)$' "$tmp
 not_ok "one that is none" explain -x MRMPI_POLICY_LARGE=near
 like "says which there are" '^  large messages: MPI_Init will fail: "near" is not one of fair .*eq4.*\(MRMPI_POLICY_LARGE\)$' "$tmp/out"
 
+cost() { sed -n "s/^  $1  *\([0-9]*\) .*/\1/p" "$tmp/out"; } # NAME
+explain
+is "each cost of the model" "$(for c in copy_mbps register_ns register_byte_ps trip_ns post_ns; do cost $c; done | tr '\n' ' ')" \
+  "12500 10500 15 1750 375 "
+like "the lengths that follow" '^    zero-copy sends with 24K or more under way; reads of messages in bursts from 64K on$' "$tmp/out"
+like "and times inside a host" '^        1M +89\.13 +83\.89 +41\.94$' "$tmp/out"
+ok "other costs" explain -x MRMPI_MODEL=copy_mbps=6250,trip_ns=3500
+is "are in force" "$(cost copy_mbps) $(cost trip_ns) $(cost post_ns)" "6250 3500 375"
+like "with their origin" '^  copy_mbps  *6250 MB/s  *that a processor copies -x$' "$tmp/out"
+like "and change what follows" '^        1M +178\.26 +167\.77 +83\.89$' "$tmp/out"
+printf '# slow\ncopy_mbps=1250\n' >"$tmp/model"
+ok "those of a file" explain -x "MRMPI_MODEL=@$tmp/model"
+is "are in force, too" "$(cost copy_mbps)" 1250
+not_ok "a cost that is none" explain -x MRMPI_MODEL=copy=1
+like "says which there are" '^  ERROR: MRMPI_MODEL: "copy" is not a cost; costs are copy_mbps, .*; MPI_Init will fail$' "$tmp/out"
+not_ok "a number that is none" explain -x MRMPI_MODEL=copy_mbps=fast
+like "says which may be" '^  ERROR: MRMPI_MODEL: copy_mbps=fast: copy_mbps must be a whole number of MB/s from 100 to 100000; MPI_Init will fail$' "$tmp/out"
+not_ok "a file that is not there" explain -x "MRMPI_MODEL=@$tmp/none"
+like "says why" '^  ERROR: MRMPI_MODEL: .*/none cannot be read: No such file or directory; MPI_Init will fail$' "$tmp/out"
+MRMPI_MODEL=trip_ns=never mrrun -n 1 "$BUILD/tests/mpi/p2p_ring" >"$tmp/out" 2>"$tmp/err"
+not_ok "ranks refuse it, too" test $? = 0
+like "in the same words" 'reading MRMPI_MODEL: trip_ns=never: trip_ns must be a whole number of ns from 0 to 10000000' "$tmp/err"
+
 ok "nothing is started" explain -n 4 touch "$tmp/started"
 not_ok "indeed" test -e "$tmp/started"
 like "but told how many there would be" '^Job mrrun-[0-9]+, 4 ranks' "$tmp/out"

@@ -55,6 +55,12 @@ import json
 for r in json.load(open('$tmp/stats.json'))['rails']:
     if r['host'] == 'h3': print(r['stripes_read'] > 0, r['stripes_written'] > 0)"; }
 is "and so they were" "$(by_job)" "True True"
+times() { pairs | sed -n "/^  $1\$/,/service levels/s/^ *\($2 .*\)/\1/p" | tr -s ' '; } # PAIR SIZE
+is "the time of a packet" "$(times 'h1 with h2' 8K)" "8K one packet 2.87"
+is "of several" "$(times 'h1 with h2' 16K)" "16K 2 packets 3.52"
+is "of a message over two rails, in known memory and in new" "$(times 'h1 with h2' 1M)" "1M read by the receiver 22.74 71.26 (registered first)"
+is "of a copied one" "$(times 'h1 with h2' 256K)" "256K read by the receiver 7.93 24.93 (copied)"
+is "of a slow rail" "$(times 'h1 with h3' 1M | head -n 1)" "1M read by the receiver 1051.58 1100.10 (registered first)"
 like "without fabricd all is on level 0" '^    service levels: small 0, large 0 \(default: no fabricd answers there' "$tmp/out"
 
 # ---- rails at two sockets
