@@ -223,9 +223,16 @@ int mr_vc_open_far(void);
 const struct mr_guest_rails *mr_vc_far(void); /* NULL: that channel is not open, or carries nothing for guests */
 /* Another channel carries the packets that follow. */
 void mr_vc_change(struct mr_vc *vc, const struct mr_channel_ops *ops);
-/* The channel to other hosts has connected the guest; or there is no way any more. True: the guest is lost. */
-void mr_stream_railed(struct mr_vc *vc);
-bool mr_stream_unrailed(struct mr_vc *vc, int error);
+void mr_stream_railed(struct mr_vc *vc); /* the channel to other hosts has connected the guest */
+/*
+ * There is no way over rails any more. MR_UNRAILED_GOES_ON: the stream carries the packets from now on; those that are
+ * not confirmed come first (mr_stream_send_again), in their order. MR_UNRAILED_LOST: so is the guest, which
+ * mr_stream_lose tells when nothing is under way any more.
+ */
+enum mr_unrailed { MR_UNRAILED_CLOSED, MR_UNRAILED_GOES_ON, MR_UNRAILED_LOST };
+enum mr_unrailed mr_stream_unrailed(struct mr_vc *vc, int error);
+void mr_stream_send_again(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len);
+void mr_stream_lose(struct mr_vc *vc, int error);
 
 /* ---- sizes ------------------------------------------------------------------------------------------------------- */
 

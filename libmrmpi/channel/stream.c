@@ -22,6 +22,10 @@
  * Before a process leaves, its packets go this way again, and when those on rails are confirmed it says OFF. Once both
  * ends have said so the other way is closed.
  *
+ * If no rail leads to the guest any more, each end closes its way, says LOST, and sends here what is not confirmed: the
+ * virtual channel drops what had come. An end that hears LOST takes nothing more until its own way is closed, so that
+ * no write of the guest is under way when its next packets come. The two offer no rails until they have parted.
+ *
  * BYE leaves at the end of this process, or when no communicator connects the processes any more; the virtual channel
  * keeps its sequence numbers, and a later packet opens a connection again.
  */
@@ -72,6 +76,7 @@ enum {
     FRAME_ASK,
     FRAME_COUNT, /* hdr.seq: packets delivered */
     FRAME_OFF,
+    FRAME_LOST, /* our end of the way over rails is closed: nothing gets through. The packets follow here */
 };
 
 struct stream_frame {
@@ -119,6 +124,8 @@ struct stream_peer {
     enum stream_reads reads;    /* of the memory of the process, by this one */
     int32_t pid;                /* if allowed: the process */
     enum stream_rails rails;
+    bool barred;            /* rails were lost: the stream serves until the two part */
+    bool pauses;            /* nothing is taken from the guest until our end of the way is closed */
     uint32_t run;           /* of the last offer of ours */
     bool off_heard, leaves; /* the guest has said OFF; BYE follows ours */
     int error;              /* RAILS_LOST */
@@ -150,6 +157,7 @@ static struct {
     unsigned num_strangers, num_waiting, rounds;
     bool failing; /* some peer has failed in a send: the next poll says so */
     bool closing; /* some peer's rails have to be looked at */
+    bool resumes; /* some peer does not pause any more */
 } stream = {.epoll = -1, .listener = -1};
 
 /* ---- our end ----------------------------------------------------------------------------------------------------- */
@@ -496,8 +504,9 @@ static void offer_rails(struct stream_peer *p)
 {
     const struct mr_guest_rails *far = mr_vc_far();
 
-    if (!far || p->rails > RAILS_OFFERED || mr_cards_share_host(&stream.card, mr_guest_card(guest_of(p))) ||
-        !offers_first(p) || (p->rails == RAILS_NONE && !make_run(p)))
+    if (!far || p->barred || p->rails > RAILS_OFFERED ||
+        mr_cards_share_host(&stream.card, mr_guest_card(guest_of(p))) || !offers_first(p) ||
+        (p->rails == RAILS_NONE && !make_run(p)))
         return;
     if (say_offer(p, far))
         p->rails = RAILS_OFFERED;
@@ -560,6 +569,7 @@ static int say_bye(struct stream_peer *p, bool ends)
 
 static void leave_now(struct stream_peer *p)
 {
+    p->barred = false;
     if (say_bye(p, false))
         return; /* no memory: the connection stays open until the end */
     if (p->connecting)
@@ -597,7 +607,7 @@ static void take_offer(struct stream_peer *p, const uint8_t *offer, uint32_t len
     bool first = offers_first(p);
     int err;
 
-    if (p->rails != (first ? RAILS_OFFERED : RAILS_NONE) || p->fd < 0 || p->leaving || p->failed)
+    if (p->barred || p->rails != (first ? RAILS_OFFERED : RAILS_NONE) || p->fd < 0 || p->leaving || p->failed)
         return;
     if (!far) {
         keep_offer(p, offer, len);
@@ -686,29 +696,76 @@ static void close_all_rails(void)
     stream.closing = false;
     for (struct stream_peer *p = stream.peers; p; p = p->next) {
         close_rails(p);
+        if (p->rails == RAILS_NONE && p->leaves && p->fd >= 0)
+            leave_now(p);
+        p->leaves &= p->rails != RAILS_NONE;
         stream.closing |= p->rails >= RAILS_CLOSING && p->rails <= RAILS_ENDING;
     }
 }
 
-bool mr_stream_unrailed(struct mr_vc *vc, int error)
+/* The frames are in the order of the guest's: LOST, what was not confirmed, and OFF or BYE if we leave. */
+static void go_on_here(struct stream_peer *p, int error)
+{
+    uint32_t rank = mr_guest_card(guest_of(p))->rank;
+
+    mr_log(MR_LOG_WARN, "process %u of another job: no rail leads there any more (%s); TCP carries its messages", rank,
+           strerror(-error));
+    mr_vc_change(p->vc, &mr_channel_stream);
+    p->barred = true;
+    if (p->fd < 0 && !begin_out(p))
+        note_failure(p);
+    say_frame(p, FRAME_LOST, 0, NULL, 0);
+}
+
+enum mr_unrailed mr_stream_unrailed(struct mr_vc *vc, int error)
 {
     struct stream_peer *p = vc->stream;
     enum stream_rails before = p->rails;
 
-    p->rails = RAILS_NONE;
+    stream.resumes |= p->pauses;
+    p->pauses = false;
     if (before == RAILS_LOST)
-        error = p->error;
-    else if (before != RAILS_USED && before != RAILS_CLOSING) {
-        if (before == RAILS_MET || before == RAILS_OPEN)
-            mr_log(MR_LOG_INFO, "process %u of another job is reached by TCP: no rails lead there (%s)",
-                   mr_guest_card(guest_of(p))->rank, strerror(-error));
-        return false;
-    }
+        return MR_UNRAILED_LOST;
+    p->rails = RAILS_NONE;
+    if (before == RAILS_MET || before == RAILS_OPEN)
+        mr_log(MR_LOG_INFO, "process %u of another job is reached by TCP: no rails lead there (%s)",
+               mr_guest_card(guest_of(p))->rank, strerror(-error));
+    if (before != RAILS_USED && before != RAILS_CLOSING)
+        return MR_UNRAILED_CLOSED;
+    go_on_here(p, error);
+    stream.closing |= p->leaves;
+    return MR_UNRAILED_GOES_ON;
+}
+
+void mr_stream_send_again(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len)
+{
+    struct stream_peer *p = vc->stream;
+    bool leaves = p->leaves;
+
+    if (stream_send(vc, hdr, payload, len))
+        note_failure(p);
+    p->leaves = leaves;
+}
+
+void mr_stream_lose(struct mr_vc *vc, int error)
+{
+    struct stream_peer *p = vc->stream;
+
+    p->rails = RAILS_NONE;
     close_out(p);
     p->failed = true;
-    mr_vc_failed(guest_of(p), error);
+    mr_vc_failed(guest_of(p), p->error ? p->error : error);
     mr_vc_change(vc, &mr_channel_stream);
-    return true;
+}
+
+/* The guest's end of the way is closed. */
+static void hear_of_loss(struct stream_peer *p)
+{
+    p->barred = true;
+    if (p->rails < RAILS_MET || p->rails >= RAILS_ENDING)
+        return;
+    p->pauses = true;
+    mr_vc_far()->part(p->vc, -ENETDOWN);
 }
 
 /* ---- the end of a connection ------------------------------------------------------------------------------------- */
@@ -872,6 +929,9 @@ static bool take_frame(struct stream_in *in, const uint8_t *at, const struct str
         begin_closing(p);
         stream.closing = true;
         return !f->len;
+    case FRAME_LOST:
+        hear_of_loss(p);
+        return !f->len;
     default:
         return false;
     }
@@ -883,7 +943,7 @@ static int take_frames(struct stream_in *in)
     size_t at = 0;
     int n = 0;
 
-    while (in->have - at >= sizeof(struct stream_frame)) {
+    while (in->have - at >= sizeof(struct stream_frame) && !in->peer->pauses) {
         struct stream_frame f;
 
         memcpy(&f, in->data + at, sizeof f);
@@ -902,11 +962,25 @@ static int take_frames(struct stream_in *in)
     return n;
 }
 
+/* As take_frames(); -1: the connection has ended. */
+static int take_all_frames(struct stream_in *in)
+{
+    int taken = take_frames(in);
+
+    if (taken >= 0)
+        return taken;
+    mr_log(MR_LOG_ERROR, "process %u of another job sent a damaged frame: nothing more is taken from it",
+           mr_guest_card(mr_vc_world_rank(in->peer->vc))->rank);
+    in->bye = false;
+    in_ended(in);
+    return -1;
+}
+
 static int read_in(struct stream_in *in)
 {
     int n = 0;
 
-    for (int i = 0; i < STREAM_READS; i++) {
+    for (int i = 0; i < STREAM_READS && !in->peer->pauses; i++) {
         ssize_t got = recv(in->fd, in->data + in->have, STREAM_BUFFER - in->have, MSG_DONTWAIT);
         int taken;
 
@@ -917,15 +991,25 @@ static int read_in(struct stream_in *in)
             return n + 1;
         }
         in->have += (size_t)got;
-        taken = take_frames(in);
-        if (taken < 0) {
-            mr_log(MR_LOG_ERROR, "process %u of another job sent a damaged frame: nothing more is taken from it",
-                   mr_guest_card(mr_vc_world_rank(in->peer->vc))->rank);
-            in->bye = false;
-            in_ended(in);
+        taken = take_all_frames(in);
+        if (taken < 0)
             return n + 1;
-        }
         n += taken;
+    }
+    return n;
+}
+
+/* Frames that had come behind LOST; more of them are read as they are of others. */
+static int take_left_frames(void)
+{
+    struct stream_in *next;
+    int n = 0;
+
+    stream.resumes = false;
+    for (struct stream_in *in = stream.ins; in; in = next) {
+        next = in->next;
+        if (in->have)
+            n += take_all_frames(in) != 0;
     }
     return n;
 }
@@ -1128,6 +1212,8 @@ static int stream_poll(void)
         drop_late_strangers();
     if (unlikely(stream.closing))
         close_all_rails();
+    if (unlikely(stream.resumes))
+        n += take_left_frames();
     num = epoll_wait(stream.epoll, event, STREAM_EVENTS, 0);
     for (int i = 0; i < num; i++)
         end[i] = *(enum stream_end *)event[i].data.ptr;

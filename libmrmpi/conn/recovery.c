@@ -23,10 +23,11 @@
 #include "libmrmpi/conn/reliable/loss.h"
 #include "libmrmpi/verbs/verbs.h"
 
-#define PAUSE_NS     10000000ull /* before a broken subchannel is opened again */
-#define PAUSE_MAX_NS 10000000000ull
-#define STEADY       10 /* a subchannel open for this number of pauses has not flapped */
-#define POLLS_MIN    10 /* least number of polls before patience ends */
+#define PAUSE_NS         10000000ull /* before a broken subchannel is opened again */
+#define PAUSE_MAX_NS     10000000000ull
+#define STEADY           10 /* a subchannel open for this number of pauses has not flapped */
+#define POLLS_MIN        10 /* least number of polls before patience ends */
+#define GUEST_PATIENCE_S 2  /* at most, with a guest: TCP goes on */
 
 /* ---- breaking ---------------------------------------------------------------------------------------------------- */
 
@@ -339,7 +340,9 @@ static bool guards_answer(struct mr_peer *p, uint64_t now_ns, uint64_t pause_ns)
  */
 static bool has_given_up(struct mr_peer *p, uint64_t now_ns)
 {
-    uint64_t patience = (uint64_t)mr_config.patience * 1000000000, passed = now_ns - p->connect->counted_ns;
+    bool sooner = p->guest_run && mr_config.patience > GUEST_PATIENCE_S;
+    uint64_t patience = (uint64_t)(sooner ? GUEST_PATIENCE_S : mr_config.patience) * 1000000000,
+             passed = now_ns - p->connect->counted_ns;
 
     if (!p->connect->isolated_ns)
         return false;
@@ -349,7 +352,10 @@ static bool has_given_up(struct mr_peer *p, uint64_t now_ns)
         p->connect->waited_ns = 0;
     if (p->connect->waited_ns < patience)
         return false;
-    mr_peer_give_up(p, "no rail has led there");
+    if (p->guest_run)
+        mr_peer_lost(p, -ENETDOWN); /* the channel stream goes on, and says so */
+    else
+        mr_peer_give_up(p, "no rail has led there");
     return true;
 }
 

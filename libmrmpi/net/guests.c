@@ -85,8 +85,8 @@ static void guests_part(struct mr_vc *vc, int error)
 
     if (p)
         mr_peer_part(p, error);
-    else
-        mr_stream_unrailed(vc, error);
+    else if (mr_stream_unrailed(vc, error) == MR_UNRAILED_LOST)
+        mr_stream_lose(vc, error);
 }
 
 const struct mr_guest_rails mr_net_guests = {.begin = guests_begin,

@@ -17,7 +17,8 @@
  *     crowded FILE                          serves, while strangers connect to the socket and say nothing
  *     wide FILE serve|call                  large jobs: connected, merged, each process with each; how long it took
  *     threads FILE serve|call               two threads of each process connect at once, with ports of their own
- *     rails FILE serve|call [down]          messages between a rank on the first host and one on the second
+ *     rails FILE serve|call [one|all N [FAULT]]  messages between a rank on the first host and one on the second; in
+ *                                           the middle of round N a rail gets the fault of simfab, or all do
  */
 #include <netinet/in.h>
 #include <poll.h>
@@ -599,30 +600,47 @@ static void stays(const char *file, int leaves)
     }
 }
 
-/*
- * A rank of each job on different hosts, after a while in which the two have found their way to each other. down: the
- * cable of a rail is pulled in the middle.
- */
-static void rails(const char *file, int serves, int down)
+/* down: its cable is pulled; loss=1: no packet gets through any more; die: the adapter has no power */
+static void end_rail(const char *adapter, const char *fault)
 {
-    static const int sizes[] = {8, 8, 40000, LONGEST};
+    char command[128];
+    int node = !strcmp(fault, "die");
+    snprintf(command, sizeof(command), "simfab fault %s \"%s\" %s%s", node ? "node" : "link", adapter, node ? "" : "1 ",
+             fault);
+    CHECK(!system(command));
+}
+
+/*
+ * A rank of each job on different hosts, after a while in which the two have found their way to each other. In the
+ * middle of round `at` (negative: never) the first rail of the second host gets the fault, or both.
+ */
+static void rails(const char *file, int serves, int at, int both, const char *fault)
+{
+    static const int sizes[] = {8, 8, 40000, LONGEST, LONGEST};
     char port[MPI_MAX_PORT_NAME] = "";
     MPI_Comm inter = serves ? serve(file, MPI_COMM_WORLD, port) : call(file, MPI_COMM_WORLD);
     int theirs, peer;
     MPI_Comm_remote_size(inter, &theirs);
     peer = serves ? theirs - 1 : 0;
-    for (int round = 0; round < 4 && rank == (serves ? 0 : size - 1); round++) {
+    for (int round = 0; round < 5 && rank == (serves ? 0 : size - 1); round++) {
         int len = sizes[round], n = round ? 40 : 10;
         double begun = MPI_Wtime();
         for (int i = 0; i < n; i++) {
-            if (down && serves && round == 3 && i == n / 2)
-                CHECK(!system("simfab fault link \"h2 mlx5_0\" 1 down"));
+            if (serves && round == at && i == n / 2) {
+                end_rail("h2 mlx5_0", fault);
+                if (both)
+                    end_rail("h2 mlx5_1", fault);
+            }
             fill(len, i, serves);
-            if (serves)
+            memset(in, 0, (size_t)len);
+            if (round == 4) /* large messages that cross are written */
+                MPI_Sendrecv(out, len, MPI_BYTE, peer, i, in, len, MPI_BYTE, peer, i, inter, MPI_STATUS_IGNORE);
+            if (round < 4 && serves)
                 MPI_Send(out, len, MPI_BYTE, peer, i, inter);
-            MPI_Recv(in, len, MPI_BYTE, peer, i, inter, MPI_STATUS_IGNORE);
+            if (round < 4)
+                MPI_Recv(in, len, MPI_BYTE, peer, i, inter, MPI_STATUS_IGNORE);
             check(len, i, !serves);
-            if (!serves)
+            if (round < 4 && !serves)
                 MPI_Send(out, len, MPI_BYTE, peer, i, inter);
         }
         if (serves && round)
@@ -843,7 +861,8 @@ int main(int argc, char **argv)
     else if (!strcmp(what, "slow"))
         slow(argv[2]);
     else if (!strcmp(what, "rails"))
-        rails(argv[2], argv[3][0] == 's', argc > 4);
+        rails(argv[2], argv[3][0] == 's', argc > 5 ? atoi(argv[5]) : -1, argc > 5 && !strcmp(argv[4], "all"),
+              argc > 6 ? argv[6] : "down");
     else if (!strcmp(what, "wide"))
         wide(argv[2], argv[3][0] == 's');
     else if (!strcmp(what, "threads"))

@@ -167,9 +167,9 @@ for links in rc ud; do
 done
 ok "a job on one of the hosts" far auto 0 "2 serve $p 1" "1@h2 call $p 1"
 
-# over_rails LINKS COUNTER [down]: large messages go both ways between the jobs; prints the sum of that counter
+# over_rails LINKS COUNTER [one|all ROUND]: messages go both ways between the jobs; prints the sum of that counter
 over_rails() {
-  MRMPI_STATS=1 far "$1" 0 "2 rails $p serve ${3:-}" "2 rails $p call" >"$tmp/out" 2>&1 || cat "$tmp/out"
+  MRMPI_STATS=1 far "$1" 0 "2 rails $p serve ${*:3}" "2 rails $p call" >"$tmp/out" 2>&1 || cat "$tmp/out"
   counted "$2"
 }
 n=$(over_rails rc net_stripes)
@@ -177,6 +177,11 @@ ok "large messages between jobs are read over rails ($n parts)" test "$n" -ge 80
 n=$(over_rails ud ud_zcopy)
 ok "or come as datagrams ($n)" test "$n" -ge 40
 for links in rc ud; do
-  ok "a rail dies meanwhile ($links)" test "$(over_rails $links broken down)" -ge 2
+  ok "a rail dies meanwhile ($links)" test "$(over_rails $links broken one 3)" -ge 2
+  for round in 1 3 4; do # short messages, large ones, and large ones that cross
+    ok "no cable is left in round $round ($links): TCP goes on" far $links 0 "1 rails $p serve all $round" "1@h2 rails $p call"
+  done
+  ok "nor adapter ($links)" far $links 0 "1 rails $p serve all 3 die" "1@h2 rails $p call"
 done
+ok "nothing gets through (rc)" far rc 0 "1 rails $p serve all 1 loss=1" "1@h2 rails $p call"
 done_testing

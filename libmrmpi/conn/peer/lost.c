@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "libmrmpi/base/base.h"
+#include "libmrmpi/base/wire.h"
 #include "libmrmpi/launch/launch.h"
 
 /* ---- losing a peer ----------------------------------------------------------------------------------------------- */
@@ -72,10 +73,33 @@ static bool peer_has_drained(const struct mr_peer *p)
     return !p->num_pending;
 }
 
-static void drop_packets(struct mr_peer *p)
+static struct mr_kept *take_packets(struct mr_peer *p)
 {
     mr_channel_waiting -= mr_window_waiting(&p->out);
-    mr_packets_free(mr_window_free(&p->out));
+    return mr_window_free(&p->out);
+}
+
+static void drop_packets(struct mr_peer *p)
+{
+    mr_packets_free(take_packets(p));
+}
+
+/* Of a guest that is reached by TCP from now on. */
+static void hand_over_packets(struct mr_peer *p)
+{
+    struct mr_kept *all = take_packets(p);
+
+    for (struct mr_kept *k = all; k; k = k->next) {
+        struct mr_packet *packet = (struct mr_packet *)k;
+        size_t size = packet->size, header;
+        struct mr_hdr hdr;
+
+        mr_packet_settle(packet);
+        mr_wire_dress(packet->data, 0);
+        header = mr_wire_get(packet->data, &size, &hdr);
+        mr_stream_send_again(p->vc, &hdr, packet->data + header, size - header);
+    }
+    mr_packets_free(all);
 }
 
 /* Lists may still have the peer: it is freed later (mr_retired_free), or at the end. */
@@ -85,6 +109,22 @@ static void retire_peer(struct mr_peer *p)
     p->vc->data = NULL;
     p->own->next_failing = mr_peers_own.retired;
     mr_peers_own.retired = p;
+}
+
+/* Large messages end with errors, and begin again as packets if the guest is not lost. */
+static void report_guest(struct mr_peer *p)
+{
+    struct mr_vc *vc = p->vc;
+    enum mr_unrailed how = mr_stream_unrailed(vc, p->error);
+
+    if (how == MR_UNRAILED_GOES_ON)
+        hand_over_packets(p);
+    else
+        drop_packets(p);
+    mr_peer_tell_ended(p);
+    if (how == MR_UNRAILED_LOST)
+        mr_stream_lose(vc, p->error);
+    retire_peer(p);
 }
 
 /* Reported when all posts have come back: no adapter writes into the program's buffers afterwards. */
@@ -100,12 +140,11 @@ int mr_peers_report(void)
         }
         *at = p->own->next_failing;
         p->own->failing = false;
-        drop_packets(p);
-        mr_peer_tell_ended(p);
         if (p->guest_run) {
-            mr_stream_unrailed(p->vc, p->error);
-            retire_peer(p);
+            report_guest(p);
         } else {
+            drop_packets(p);
+            mr_peer_tell_ended(p);
             mr_vc_failed(p->rank, p->error);
         }
         n++;

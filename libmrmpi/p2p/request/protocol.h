@@ -52,7 +52,7 @@ enum mr_packet {
     MR_PKT_DATA,   /* hdr.len: offset of the payload; hdr.ctx: bytes of the message, UINT32_MAX: so many or more */
     MR_PKT_CREDIT, /* hdr.len: bytes that have arrived */
     MR_PKT_FIN,    /* from the receiver; hdr.len: 0 or a positive errno */
-    MR_PKT_FAIL,   /* from the sender, which cannot write after all */
+    MR_PKT_FAIL,   /* from the sender, which cannot write after all, or has not written all */
     MR_PKT_ACK,
     MR_PKT_CANCEL,       /* from the sender, which wants to take its message back */
     MR_PKT_CANCELLED,    /* from the receiver: the message was unexpected, and is dropped */
@@ -74,6 +74,7 @@ enum mr_packet_flags {
     MR_FLAG_RTR = 1,        /* RTS: the sender heeds RTR, if that names this length */
     MR_FLAG_GET = 2,        /* RTS: the payload is a struct mr_remote of the data */
     MR_FLAG_PUT = 4,        /* RTS: the sender can write into advertised memory */
+    MR_FLAG_AGAIN = 4,      /* FAIL: the receiver asks for the bytes by GO, or says FIN if all are there */
     MR_FLAG_DATAGRAMS = 32, /* RTS: the sender can send to memory that is advertised for datagrams */
     MR_FLAG_READ = 16,      /* RTS: the payload is a struct mr_remote of the data, for the channel to read; and perhaps
                                another one, of where its last bytes are as well */

@@ -3,7 +3,8 @@
  * The read protocol at the receiver: the sender's memory is registered for us, and the channel reads it. Bytes of the
  * prefix (prefix.c) are not read; the last bytes are read from the sender's bounce buffer (bounce.c), last. If all
  * rails with keys fail, the sender is asked to send the bytes in packets, unless FRONT has returned the memory to its
- * program: the rest read after that, from the bounce buffer, has keys for all.
+ * program: the rest read after that, from the bounce buffer, has keys for all. The same holds if no rail leads to the
+ * process of another job any more, which TCP still reaches; what FRONT has returned is an error then.
  */
 #include <errno.h>
 #include <string.h>
@@ -27,7 +28,7 @@ static void settle_reads(struct mr_rndv *r)
         }
         return;
     }
-    if (r->read.error == -ENOKEY && !r->read.said_front) {
+    if (r->read.error && (r->read.error == -ENOKEY || mr_rndv_unrailed(r)) && !r->read.said_front) {
         mr_log(MR_LOG_INFO, "no rail with a key for a message of rank %d is left: its %llu bytes come in packets",
                mr_vc_world_rank(r->vc), (unsigned long long)r->total);
         r->read.error = 0;

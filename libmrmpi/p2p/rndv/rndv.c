@@ -39,6 +39,17 @@ static void count_open(struct mr_rndv *r)
     r->offer.crosses = true;
 }
 
+/* Not all has been written, or nothing: the receiver says GO, or FIN. */
+static void offer_again(struct mr_rndv *r)
+{
+    struct mr_hdr hdr = mr_rndv_header(r, MR_PKT_FAIL, 0);
+
+    hdr.flags = MR_FLAG_AGAIN;
+    r->state = MR_RNDV_OFFERED;
+    if (mr_vc_send(r->vc, &hdr, NULL, 0))
+        mr_rndv_finish(r, MR_ERR_PROC_FAILED);
+}
+
 /* Writes to where the receiver wants it, from a byte on. */
 static void put_data(struct mr_rndv *r, uint64_t rreq, size_t from, size_t len)
 {
@@ -51,6 +62,10 @@ static void put_data(struct mr_rndv *r, uint64_t rreq, size_t from, size_t len)
     r->state = MR_RNDV_PUTTING;
     r->remote.addr += from;
     r->remote.len -= from;
+    if (mr_rndv_unrailed(r)) {
+        offer_again(r);
+        return;
+    }
     err = mr_net_begin_transfer(r->vc, &rest);
     if (err) {
         mr_error_detail("sending %llu bytes at %p to rank %d of the world: %s", (unsigned long long)len,
@@ -261,7 +276,9 @@ void mr_rndv_put_sent(void *cookie, int error)
 {
     struct mr_rndv *r = cookie;
 
-    if (r->state == MR_RNDV_PUTTING)
+    if (r->state == MR_RNDV_PUTTING && error && mr_rndv_unrailed(r))
+        offer_again(r);
+    else if (r->state == MR_RNDV_PUTTING)
         mr_rndv_finish(r, error ? MR_ERR_PROC_FAILED : MR_SUCCESS);
 }
 
@@ -388,6 +405,27 @@ void mr_rndv_put_landed(int world_rank, uint64_t rreq, int error)
     mr_rndv_finish(r, error ? MR_ERR_PROC_FAILED : MR_SUCCESS);
 }
 
+static void say_all_is_there(struct mr_vc *vc, const struct mr_hdr *fail)
+{
+    struct mr_hdr fin = {.kind = MR_PKT_FIN, .sreq = fail->sreq, .rreq = fail->rreq};
+
+    mr_vc_send(vc, &fin, NULL, 0); /* else the peer is lost */
+}
+
+/* The sender could not write all, or does not know; no write of it is under way. */
+static void land_in_packets(struct mr_rndv *r, const struct mr_hdr *fail)
+{
+    if (r->rtr.landed) {
+        say_all_is_there(r->vc, fail);
+        return;
+    }
+    mr_vc_withdraw(r->region);
+    r->region = NULL;
+    r->told_ns = 0;
+    r->peer_id = fail->sreq;
+    mr_rndv_ask(r, MR_RNDV_DRAINING);
+}
+
 /* ---- both -------------------------------------------------------------------------------------------------------- */
 
 /* Packets for a transfer that is over or never was are dropped: a sender does not wait for the last CREDIT. */
@@ -403,6 +441,8 @@ void mr_rndv_packet(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payl
     if (hdr->kind == MR_PKT_RTR || hdr->kind == MR_PKT_RTR_CANCEL)
         return;
     r = mr_rndv_find(vc, to_receiver ? hdr->rreq : hdr->sreq);
+    if (!r && hdr->kind == MR_PKT_FAIL && hdr->flags & MR_FLAG_AGAIN)
+        say_all_is_there(vc, hdr);
     if (!r || (r->req->kind == MR_REQ_SEND) == to_receiver)
         return;
     switch (hdr->kind) {
@@ -429,7 +469,9 @@ void mr_rndv_packet(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payl
         mr_bounce_front(r);
         break;
     case MR_PKT_FAIL:
-        if (r->state == MR_RNDV_LANDING)
+        if (r->state == MR_RNDV_LANDING && hdr->flags & MR_FLAG_AGAIN)
+            land_in_packets(r, hdr);
+        else if (r->state == MR_RNDV_LANDING)
             mr_rndv_finish(r, MR_ERR_PROC_FAILED);
         else if (r->state == MR_RNDV_SPLITTING)
             mr_node_copy_refused(r);

@@ -110,6 +110,11 @@ struct mr_near {
 };
 
 struct mr_rndv *mr_rndv_new(struct mr_request *req, struct mr_vc *vc, enum mr_rndv_state state);
+/* The peer, of another job, is not reached over rails, or not any more. */
+static inline bool mr_rndv_unrailed(const struct mr_rndv *r)
+{
+    return !mr_vc_lost(r->vc) && r->vc->ops->guests;
+}
 void mr_rndv_drop(struct mr_rndv *r);
 static inline uint64_t mr_rndv_id(const struct mr_rndv *r)
 {
