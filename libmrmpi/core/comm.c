@@ -166,7 +166,8 @@ bool mr_comm_on_one_node(const struct mr_comm *c)
 
 int mr_comm_node_of(const struct mr_comm *c, int rank)
 {
-    return c->group->mixed ? rank : mr_launch_info()->node_of[mr_comm_world_rank(c, rank)];
+    /* of the group: after a revocation, the number of a rank is that of nobody */
+    return c->group->mixed ? rank : mr_launch_info()->node_of[c->group->world[rank]];
 }
 
 /* ---- messages by number ---- */
