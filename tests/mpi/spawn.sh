@@ -47,25 +47,29 @@ begin() {
   mrrun=$(pgrep -P $limited -x mrrun)
   child=$(cat "$tmp/life/child")
 }
-begin outlives
-ok "MPI_Finalize does not wait for jobs that were started" wait_for 60 test -e "$tmp/life/parent"
-ok "nor does mrrun end them" kill -0 "$child"
-touch "$tmp/life/go"
-wait $limited
-is "and their output is not lost" "$? $(sort "$tmp/words" | tr '\n' ' ')$(cat "$tmp/complaints")" "0 last words of 0 last words of 1 "
-for signal in TERM KILL; do
+lives_of_jobs() { # WHERE: in the names of rows
+  local signal status
   begin outlives
-  wait_for 60 test -e "$tmp/life/parent"
-  kill -$signal "$mrrun"
+  ok "MPI_Finalize does not wait for jobs that were started, $1" wait_for 60 test -e "$tmp/life/parent"
+  ok "nor does mrrun end them, $1" kill -0 "$child"
+  touch "$tmp/life/go"
   wait $limited
-  status=$?
-  ok "they end with the mrrun of their parent (SIG$signal)" process_gone "$child"
-  [ $signal = TERM ] && is "whose status says why" $status 143
-done
-begin outlived
-ok "and with a parent that dies" process_gone "$child"
-wait $limited
-is "the status is the parent's" $? 137
+  is "and their output is not lost, $1" "$? $(sort "$tmp/words" | tr '\n' ' ')$(cat "$tmp/complaints")" "0 last words of 0 last words of 1 "
+  for signal in TERM KILL; do
+    begin outlives
+    wait_for 60 test -e "$tmp/life/parent"
+    kill -$signal "$mrrun"
+    wait $limited
+    status=$?
+    ok "they end with the mrrun of their parent (SIG$signal), $1" process_gone "$child"
+    [ $signal = TERM ] && is "whose status says why, $1" $status 143
+  done
+  begin outlived
+  ok "and with a parent that dies, $1" process_gone "$child"
+  wait $limited
+  is "the status is the parent's, $1" $? 137
+}
+lives_of_jobs "on one host"
 ok "nobody disconnects" job 2 leaves
 ok "children die: an error of the parent" job 1 dies
 is "nothing is left behind" "$(leftovers)" ""
@@ -73,25 +77,7 @@ is "nothing is left behind" "$(leftovers)" ""
 # The same on hosts of agents, which are this machine
 . "$(dirname "$0")/../mrrun/agents-lib.sh"
 by_agents="mrrun --launcher $on_host -hosts a,b --ppn 1"
-begin outlives
-ok "by agents: MPI_Finalize does not wait for jobs that were started" wait_for 60 test -e "$tmp/life/parent"
-ok "and their children live on" kill -0 "$child"
-touch "$tmp/life/go"
-wait $limited
-is "and their output is not lost, by agents" "$? $(sort "$tmp/words" | tr '\n' ' ')$(cat "$tmp/complaints")" "0 last words of 0 last words of 1 "
-for signal in TERM KILL; do
-  begin outlives
-  wait_for 60 test -e "$tmp/life/parent"
-  kill -$signal "$mrrun"
-  wait $limited
-  status=$?
-  ok "they end with that mrrun (SIG$signal)" process_gone "$child"
-  [ $signal = TERM ] && is "whose status says why, by agents" $status 143
-done
-begin outlived
-ok "and with a parent that dies there" process_gone "$child"
-wait $limited
-is "the status is that parent's" $? 137
+lives_of_jobs "by agents"
 ok "nothing is left of these jobs" gone
 by_agents=
 
