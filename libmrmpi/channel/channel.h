@@ -233,6 +233,9 @@ enum mr_unrailed { MR_UNRAILED_CLOSED, MR_UNRAILED_GOES_ON, MR_UNRAILED_LOST };
 enum mr_unrailed mr_stream_unrailed(struct mr_vc *vc, int error);
 void mr_stream_send_again(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len);
 void mr_stream_lose(struct mr_vc *vc, int error);
+/* Asks the guest's process by TCP. mr_stream_answers: the process has answered the last question. */
+void mr_stream_ask(struct mr_vc *vc);
+bool mr_stream_answers(const struct mr_vc *vc);
 
 /* ---- sizes ------------------------------------------------------------------------------------------------------- */
 

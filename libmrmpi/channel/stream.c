@@ -128,6 +128,7 @@ struct stream_peer {
     bool pauses;            /* nothing is taken from the guest until our end of the way is closed */
     uint32_t run;           /* of the last offer of ours */
     bool off_heard, leaves; /* the guest has said OFF; BYE follows ours */
+    bool asked, answers;    /* mr_stream_ask() waits for a COUNT; the last one has come */
     int error;              /* RAILS_LOST */
     uint8_t *offer;         /* the guest's, before there are rails here; NULL: none */
     uint32_t offer_len;
@@ -649,9 +650,24 @@ void mr_stream_railed(struct mr_vc *vc)
     say_frame(p, FRAME_ASK, 0, NULL, 0);
 }
 
+void mr_stream_ask(struct mr_vc *vc)
+{
+    struct stream_peer *p = vc->stream;
+
+    p->answers = false;
+    p->asked = p->asked || say_frame(p, FRAME_ASK, 0, NULL, 0);
+}
+
+bool mr_stream_answers(const struct mr_vc *vc)
+{
+    return ((const struct stream_peer *)vc->stream)->answers;
+}
+
 /* So many packets have been delivered: the others can wait there for their turn. */
 static void take_count(struct stream_peer *p, uint32_t count)
 {
+    p->answers = p->asked;
+    p->asked = false;
     if (p->rails != RAILS_OPEN)
         return;
     if (mr_vc_packets(p->vc) - count > STREAM_AHEAD) {

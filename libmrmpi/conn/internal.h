@@ -3,6 +3,7 @@
 #ifndef MRMPI_CONNECT_INTERNAL_H
 #define MRMPI_CONNECT_INTERNAL_H
 
+#include "libmrmpi/base/base.h"
 #include "libmrmpi/conn/conn.h"
 #include "libmrmpi/conn/peer/subs.h"
 #include "libmrmpi/conn/route/trust.h"
@@ -97,6 +98,16 @@ static inline bool mr_is_shared_way(const struct mr_sub *a, const struct mr_sub 
 {
     return a->rail == b->rail && a->path == b->path &&
            a->peer->address->rail[a->remote_rail].lid == b->peer->address->rail[b->remote_rail].lid;
+}
+
+#define MR_GUEST_PATIENCE_S 2 /* at most: TCP goes on */
+
+/* Time without a sign of life until the peer's rails are given up. */
+static inline uint64_t mr_patience_ns(const struct mr_peer *p)
+{
+    bool sooner = p->guest_run && mr_config.patience > MR_GUEST_PATIENCE_S;
+
+    return (uint64_t)(sooner ? MR_GUEST_PATIENCE_S : mr_config.patience) * 1000000000;
 }
 
 /* The recorded health of the subchannel's way. */

@@ -10,6 +10,9 @@
  * An adapter does not answer for an unreliable connection. If packets there time out again and again, the peer's
  * process is asked by a datagram, in the format of handshakes. If the process answers, and nothing comes over the
  * connection, the connection is broken (net/rely.c).
+ *
+ * Guests have no guards, but TCP. A guest's process is asked over its ways and by TCP: if TCP alone brings answers for
+ * seconds, no way leads to the guest any more, though all ports are up, and TCP carries the packets from then on.
  */
 #include "libmrmpi/conn/internal.h"
 #include "libmrmpi/conn/questions.h"
@@ -18,11 +21,13 @@
 #include <errno.h>
 
 #include "libmrmpi/base/base.h"
+#include "libmrmpi/channel/channel.h"
 #include "libmrmpi/launch/launch.h"
 #include "libmrmpi/conn/reliable/loss.h"
 
 #define INTERVAL_NS 1000000000ull /* a peer is asked once in so long at most */
 #define POLLS_MIN   10            /* least number of polls before patience ends */
+#define QUESTIONS   4             /* at a time, over each way to a guest: some may be lost */
 
 static bool ask_link(struct mr_sub *sub, unsigned level)
 {
@@ -276,11 +281,47 @@ static void judge_silent(struct mr_peer *p, uint64_t now_ns)
         mr_peer_give_up(p, "neither its process nor an adapter of its host has answered");
 }
 
+static void ask_guest(struct mr_peer *p, uint64_t now_ns)
+{
+    for (unsigned i = 0; i < p->num_subs * QUESTIONS; i++) {
+        struct mr_sub *sub = &p->sub[i / QUESTIONS];
+
+        if (sub->state == MR_SUB_OPEN && !sub->rail->down)
+            mr_keepalive_ask(sub, now_ns);
+    }
+    mr_stream_ask(p->vc);
+}
+
+/*
+ * No adapter answers for the guest's links. An answer over any way begins the count anew (mr_keepalive_datagram); time
+ * counts that ends with an answer by TCP. A guest that computes answers neither.
+ */
+static void judge_guest(struct mr_peer *p, uint64_t now_ns)
+{
+    uint64_t passed = now_ns - p->connect->counted_ns, most = poll_interval_ns();
+
+    if (p->connect->isolated_ns) /* recovery.c counts */
+        return;
+    if (!p->connect->counted_ns)
+        p->connect->waited_ns = 0;
+    else if (mr_stream_answers(p->vc))
+        p->connect->waited_ns += passed < most ? passed : most;
+    p->connect->counted_ns = now_ns;
+    if (p->connect->waited_ns < mr_patience_ns(p) || !p->connect->waited_ns)
+        ask_guest(p, now_ns);
+    else
+        mr_peer_lost(p, -ENETDOWN); /* the channel stream goes on, and says so */
+}
+
 static void check_peer(struct mr_peer *p, uint64_t now_ns)
 {
     if (!peer_is_silent(p))
         p->connect->counted_ns = p->connect->isolated_ns ? p->connect->counted_ns : 0;
-    else if (!ask_next_link(p))
+    else if (ask_next_link(p))
+        return;
+    else if (p->guest_run)
+        judge_guest(p, now_ns);
+    else
         judge_silent(p, now_ns);
 }
 

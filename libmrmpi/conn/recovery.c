@@ -23,11 +23,10 @@
 #include "libmrmpi/conn/reliable/loss.h"
 #include "libmrmpi/verbs/verbs.h"
 
-#define PAUSE_NS         10000000ull /* before a broken subchannel is opened again */
-#define PAUSE_MAX_NS     10000000000ull
-#define STEADY           10 /* a subchannel open for this number of pauses has not flapped */
-#define POLLS_MIN        10 /* least number of polls before patience ends */
-#define GUEST_PATIENCE_S 2  /* at most, with a guest: TCP goes on */
+#define PAUSE_NS     10000000ull /* before a broken subchannel is opened again */
+#define PAUSE_MAX_NS 10000000000ull
+#define STEADY       10 /* a subchannel open for this number of pauses has not flapped */
+#define POLLS_MIN    10 /* least number of polls before patience ends */
 
 /* ---- breaking ---------------------------------------------------------------------------------------------------- */
 
@@ -340,9 +339,7 @@ static bool guards_answer(struct mr_peer *p, uint64_t now_ns, uint64_t pause_ns)
  */
 static bool has_given_up(struct mr_peer *p, uint64_t now_ns)
 {
-    bool sooner = p->guest_run && mr_config.patience > GUEST_PATIENCE_S;
-    uint64_t patience = (uint64_t)(sooner ? GUEST_PATIENCE_S : mr_config.patience) * 1000000000,
-             passed = now_ns - p->connect->counted_ns;
+    uint64_t patience = mr_patience_ns(p), passed = now_ns - p->connect->counted_ns;
 
     if (!p->connect->isolated_ns)
         return false;

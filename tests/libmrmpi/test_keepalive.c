@@ -15,7 +15,8 @@ static uint32_t received;
 static struct mr_cm_msg sent;
 static unsigned num_sent, answered, answered_link;
 static int send_error;
-static bool guarded, guards_answer;
+static bool guarded, guards_answer, tcp_answers;
+static unsigned asked_by_tcp;
 static uint64_t answered_since;
 
 bool mr_guard_ask(const struct mr_peer *p, uint64_t now_ns, uint64_t since_ns, bool *heard)
@@ -33,6 +34,16 @@ const char *mr_cm_reason_text(unsigned reason)
 void mr_peer_give_up(struct mr_peer *p, const char *why)
 {
     p->error = -ENETDOWN;
+}
+
+void mr_stream_ask(struct mr_vc *vc)
+{
+    asked_by_tcp++;
+}
+
+bool mr_stream_answers(const struct mr_vc *vc)
+{
+    return tcp_answers;
 }
 
 uint32_t mr_vc_received(const struct mr_vc *vc)
@@ -72,7 +83,8 @@ static void setup(void)
     memset(&mr_connect, 0, sizeof mr_connect);
     received = num_sent = answered = answered_link = 0;
     send_error = 0;
-    guarded = guards_answer = false;
+    guarded = guards_answer = tcp_answers = false;
+    asked_by_tcp = 0;
     answered_since = 0;
     set_open(&sub[0]);
     set_open(&sub[1]);
@@ -370,6 +382,52 @@ START_TEST(isolated_is_recovery)
 }
 END_TEST
 
+/* Without guards, but with TCP. The process of the guest is asked over all ways, and lost if TCP alone answers. */
+static void silent_guest(void)
+{
+    keepalive_error = -EAGAIN;
+    peer.guest_run = 1;
+    tcp_answers = true; /* to an earlier question */
+    wait_ns(SECOND);
+    ck_assert_uint_eq(num_sent, 8);
+    ck_assert_uint_eq(asked_by_tcp, 1);
+}
+
+START_TEST(guest_by_tcp_alone)
+{
+    silent_guest();
+    wait_ns(SECOND);
+    ck_assert_uint_eq(num_sent, 16);
+    ck_assert_uint_eq(asked_by_tcp, 2);
+    ck_assert_int_eq(peer.error, 0);
+    wait_ns(SECOND);
+    ck_assert_int_eq(peer.error, -ENETDOWN);
+    ck_assert_uint_eq(num_sent, 16);
+}
+END_TEST
+
+/* It computes, answers over one way, or sends; or this rank was away, or all its ways are closed. */
+START_TEST(guest_not_lost)
+{
+    silent_guest();
+    for (unsigned i = 0; i < 20; i++) {
+        if (_i == 0)
+            tcp_answers = i == 9;
+        if (_i == 1)
+            receive(MR_CM_HERE, sub_conn[1].question, 1);
+        if (_i == 2)
+            received += i % 2;
+        if (_i == 3)
+            conn.isolated_ns = stub_clock_ns;
+        if (_i < 4)
+            wait_ns(SECOND);
+    }
+    if (_i == 4)
+        wait_ns(1000 * SECOND);
+    ck_assert_int_eq(peer.error, 0);
+}
+END_TEST
+
 int main(void)
 {
     TCase *c = tcase_create("keepalive");
@@ -389,5 +447,7 @@ int main(void)
     tcase_add_test(c, lost_in_silence);
     tcase_add_loop_test(c, not_lost, 0, 5);
     tcase_add_test(c, isolated_is_recovery);
+    tcase_add_test(c, guest_by_tcp_alone);
+    tcase_add_loop_test(c, guest_not_lost, 0, 5);
     return check_run(c, NULL);
 }

@@ -17,8 +17,8 @@
  *     crowded FILE                          serves, while strangers connect to the socket and say nothing
  *     wide FILE serve|call                  large jobs: connected, merged, each process with each; how long it took
  *     threads FILE serve|call               two threads of each process connect at once, with ports of their own
- *     rails FILE serve|call [one|all N [FAULT]]  messages between a rank on the first host and one on the second; in
- *                                           the middle of round N a rail gets the fault of simfab, or all do
+ *     rails FILE serve|call [one|all N [FAULT [FOR]]]  messages between a rank on the first host and one on the second;
+ *                                           in the middle of round N a rail gets the fault of simfab, or all do
  */
 #include <netinet/in.h>
 #include <poll.h>
@@ -601,12 +601,12 @@ static void stays(const char *file, int leaves)
 }
 
 /* down: its cable is pulled; loss=1: no packet gets through any more; die: the adapter has no power */
-static void end_rail(const char *adapter, const char *fault)
+static void end_rail(const char *adapter, const char *fault, const char *until)
 {
     char command[128];
     int node = !strcmp(fault, "die");
-    snprintf(command, sizeof(command), "simfab fault %s \"%s\" %s%s", node ? "node" : "link", adapter, node ? "" : "1 ",
-             fault);
+    snprintf(command, sizeof(command), "simfab fault %s \"%s\" %s%s %s", node ? "node" : "link", adapter,
+             node ? "" : "1 ", fault, until);
     CHECK(!system(command));
 }
 
@@ -614,9 +614,9 @@ static void end_rail(const char *adapter, const char *fault)
  * A rank of each job on different hosts, after a while in which the two have found their way to each other. In the
  * middle of round `at` (negative: never) the first rail of the second host gets the fault, or both.
  */
-static void rails(const char *file, int serves, int at, int both, const char *fault)
+static void rails(const char *file, int serves, int at, int both, const char *fault, const char *until)
 {
-    static const int sizes[] = {8, 8, 40000, LONGEST, LONGEST};
+    static const int sizes[] = {8, 8, 65536, 1 << 20, LONGEST};
     char port[MPI_MAX_PORT_NAME] = "";
     MPI_Comm inter = serves ? serve(file, MPI_COMM_WORLD, port) : call(file, MPI_COMM_WORLD);
     int theirs, peer;
@@ -627,9 +627,9 @@ static void rails(const char *file, int serves, int at, int both, const char *fa
         double begun = MPI_Wtime();
         for (int i = 0; i < n; i++) {
             if (serves && round == at && i == n / 2) {
-                end_rail("h2 mlx5_0", fault);
+                end_rail("h2 mlx5_0", fault, until);
                 if (both)
-                    end_rail("h2 mlx5_1", fault);
+                    end_rail("h2 mlx5_1", fault, until);
             }
             fill(len, i, serves);
             memset(in, 0, (size_t)len);
@@ -862,7 +862,7 @@ int main(int argc, char **argv)
         slow(argv[2]);
     else if (!strcmp(what, "rails"))
         rails(argv[2], argv[3][0] == 's', argc > 5 ? atoi(argv[5]) : -1, argc > 5 && !strcmp(argv[4], "all"),
-              argc > 6 ? argv[6] : "down");
+              argc > 6 ? argv[6] : "down", argc > 7 ? argv[7] : "");
     else if (!strcmp(what, "wide"))
         wide(argv[2], argv[3][0] == 's');
     else if (!strcmp(what, "threads"))

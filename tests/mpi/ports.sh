@@ -189,5 +189,19 @@ for links in rc ud; do
   done
   [ -z "$all" ] || ok "nor adapter ($links)" far $links 0 "1 rails $p serve all 3 die" "1@h2 rails $p call"
 done
-[ -z "$all" ] || ok "nothing gets through (rc)" far rc 0 "1 rails $p serve all 1 loss=1" "1@h2 rails $p call"
+for links in ${all:+rc} ud auto; do
+  for round in 1 2 3 4; do # 8 B, 64 KiB, 1 MiB, 3 MiB that cross
+    [ -n "$all" ] || [ "$links$round" = ud2 ] || continue
+    ok "nothing gets through from round $round on, all ports up ($links)" \
+      far $links 0 "1 rails $p serve all $round loss=1" "1@h2 rails $p call"
+  done
+done
+for links in ${all:+auto} ud; do
+  counter=ud_zcopy lost=1
+  [ $links = ud ] || counter=net_stripes lost=0 # adapters repeat
+  n=$(over_rails $links $counter all 1 loss=1 for=10ms)
+  ok "nothing gets through for 10 ms, then rails carry messages again ($links, $n parts)" \
+    test "$n" -ge 40 -a "$(counted timeouts)" -ge $lost
+  [ -z "$all" ] || ok "nor for 3 s ($links): TCP goes on" far $links 0 "1 rails $p serve all 2 loss=1 for=3s" "1@h2 rails $p call"
+done
 done_testing
