@@ -39,31 +39,24 @@ static unsigned read_port_number(const char *device, unsigned port, const char *
     return read_port_value(device, port, name, s, sizeof(s)) ? (unsigned)strtoul(s, NULL, 0) : 0;
 }
 
-static bool read_rail(const char *device, unsigned port, struct fd_rail *r)
+/* False: there is no such port. */
+static bool name_rail(const char *device, unsigned port, struct fd_rail *r)
 {
-    char s[64];
-    memset(r, 0, sizeof(*r));
-    if (!read_port_value(device, port, "state", s, sizeof(s)))
+    char s[256];
+    snprintf(s, sizeof(s), SYSFS "/%s/ports/%u/state", device, port);
+    if (access(s, F_OK))
         return false;
+    memset(r, 0, sizeof(*r));
     memcpy(r->device, device, strnlen(device, sizeof(r->device) - 1));
     r->port = (uint8_t)port;
-    r->state = (uint8_t)strtoul(s, NULL, 0);
-    r->phys_state = (uint8_t)read_port_number(device, port, "phys_state");
-    r->lid = (uint16_t)read_port_number(device, port, "lid");
-    r->sm_lid = (uint16_t)read_port_number(device, port, "sm_lid");
-    r->lmc = (uint8_t)(read_port_number(device, port, "lid_mask_count") & 7);
-    if (read_port_value(device, port, "rate", s, sizeof(s)))
-        r->rate_mbps = (uint32_t)(strtod(s, NULL) * 1000 + 0.5); /* "2.5 Gb/sec (1X)" */
     r->infiniband = !read_port_value(device, port, "link_layer", s, sizeof(s)) || !strcmp(s, "InfiniBand");
-    r->usable = r->state == 4 && (!r->infiniband || r->lid);
     return true;
 }
 
 /* "20 Gb/sec (4X DDR)": up to QDR 8 bits are sent as 10, later 64 as 66, included only in the rate of FDR. */
-static unsigned data_rate(const char *device, unsigned port, unsigned rate_mbps)
+static unsigned data_rate(const char *rate, unsigned rate_mbps)
 {
-    char s[64];
-    const char *lanes = read_port_value(device, port, "rate", s, sizeof(s)) ? strchr(s, '(') : NULL;
+    const char *lanes = strchr(rate, '(');
     if (!lanes)
         return 0;
     if (strstr(lanes, "X)") || strstr(lanes, " SDR") || strstr(lanes, " DDR") || strstr(lanes, " QDR"))
@@ -73,6 +66,25 @@ static unsigned data_rate(const char *device, unsigned port, unsigned rate_mbps)
     return rate_mbps;
 }
 
+/* The rest of a rail that has a name. False: the port is gone. */
+static bool read_rail(struct fd_rail *r, unsigned *data_mbps)
+{
+    char s[64];
+    if (!read_port_value(r->device, r->port, "state", s, sizeof(s)))
+        return false;
+    r->state = (uint8_t)strtoul(s, NULL, 0);
+    r->phys_state = (uint8_t)read_port_number(r->device, r->port, "phys_state");
+    r->lid = (uint16_t)read_port_number(r->device, r->port, "lid");
+    r->sm_lid = (uint16_t)read_port_number(r->device, r->port, "sm_lid");
+    r->lmc = (uint8_t)(read_port_number(r->device, r->port, "lid_mask_count") & 7);
+    if (!read_port_value(r->device, r->port, "rate", s, sizeof(s)))
+        s[0] = 0;
+    r->rate_mbps = (uint32_t)(strtod(s, NULL) * 1000 + 0.5); /* "2.5 Gb/sec (1X)" */
+    *data_mbps = r->infiniband ? data_rate(s, r->rate_mbps) : r->rate_mbps;
+    r->usable = r->state == 4 && (!r->infiniband || r->lid);
+    return true;
+}
+
 static int by_device_and_port(const void *a, const void *b)
 {
     const struct fd_rail *x = a, *y = b;
@@ -80,7 +92,7 @@ static int by_device_and_port(const void *a, const void *b)
     return c ? c : (int)x->port - (int)y->port;
 }
 
-void rails_read(struct rails *r)
+void rails_list(struct rails *r)
 {
     *r = (struct rails){0};
     DIR *d = opendir(SYSFS);
@@ -88,17 +100,26 @@ void rails_read(struct rails *r)
     while (d && (e = readdir(d))) {
         if (e->d_name[0] == '.' || strlen(e->d_name) >= FD_DEV_MAX || strchr(e->d_name, '/'))
             continue;
-        for (unsigned port = 1; port < 255 && r->n < FD_RAILS_MAX && read_rail(e->d_name, port, &r->rail[r->n]); port++)
+        for (unsigned port = 1; port < 255 && r->n < FD_RAILS_MAX && name_rail(e->d_name, port, &r->rail[r->n]); port++)
             r->n++;
     }
     if (d)
         closedir(d);
     qsort(r->rail, r->n, sizeof(r->rail[0]), by_device_and_port);
+}
+
+void rails_read(struct rails *r)
+{
+    unsigned there = 0;
+    rails_list(r);
     for (unsigned i = 0; i < r->n; i++) {
-        const struct fd_rail *x = &r->rail[i];
-        r->data_mbps[i] = x->infiniband ? data_rate(x->device, x->port, x->rate_mbps) : x->rate_mbps;
-        r->bus_mbytes[i] = pci_of_device(x->device);
+        r->rail[there] = r->rail[i];
+        if (!read_rail(&r->rail[there], &r->data_mbps[there]))
+            continue;
+        r->bus_mbytes[there] = pci_of_device(r->rail[there].device);
+        there++;
     }
+    r->n = there;
 }
 
 bool rails_equal(const struct rails *a, const struct rails *b)

@@ -24,7 +24,9 @@ struct rails {
     unsigned bus_mbytes[FD_RAILS_MAX]; /* 10^6 bytes of data a second that the adapter's bus carries; 0: not known */
 };
 
-/* Without their health. */
+/* Names and kinds of links only. */
+void rails_list(struct rails *r);
+/* All but their health. */
 void rails_read(struct rails *r);
 /* Are ports, states and weights the same? */
 bool rails_equal(const struct rails *a, const struct rails *b);

@@ -54,7 +54,7 @@ static struct watched *find_watched(struct watch *w, const struct fd_rail *r)
 static void find_rails(struct watch *w)
 {
     unsigned kept = 0;
-    rails_read(&w->rails);
+    rails_list(&w->rails);
     for (unsigned i = 0; i < w->num_watched; i++)
         w->watched[i].there = false;
     for (unsigned i = 0; i < w->rails.n; i++) {
