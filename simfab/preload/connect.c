@@ -156,12 +156,11 @@ static ssize_t recv_parts(int fd, void *a, size_t a_len, void *b, size_t b_len, 
     return n;
 }
 
-int sfp_connect(enum sf_conn_kind kind, uint32_t arg, struct sf_welcome *welcome, int fds[SFP_FDS])
+/* A connection with a hello on its way; the welcome comes. -1 with errno. */
+static int call_engine(enum sf_conn_kind kind, uint32_t arg)
 {
     struct sockaddr_un addr = {.sun_family = AF_UNIX};
     struct sf_hello hello = {.magic = SF_MAGIC, .version = SF_VERSION, .kind = kind, .arg = arg};
-    struct sf_welcome w = {0};
-    int got[SFP_FDS] = {-1, -1, -1};
     int fd, err;
 
     if (!sfp_enabled()) {
@@ -177,15 +176,40 @@ int sfp_connect(enum sf_conn_kind kind, uint32_t arg, struct sf_welcome *welcome
     do
         err = (int)sfp_syscall(SYS_connect, fd, &addr, sizeof addr);
     while (err && errno == EINTR);
-    if (err || send_parts(fd, &hello, sizeof hello, NULL, 0))
-        goto fail;
-    if (recv_parts(fd, &w, sizeof w, NULL, 0, got) != sizeof w) {
-        errno = errno ? errno : EPROTO;
-        goto fail;
+    if (!err && !send_parts(fd, &hello, sizeof hello, NULL, 0))
+        return fd;
+    close_keep_errno(fd);
+    return -1;
+}
+
+/* 0; or -1 with errno, and no descriptor is left open but fd. */
+static int receive_welcome(int fd, struct sf_welcome *w, int got[SFP_FDS])
+{
+    ssize_t n = recv_parts(fd, w, sizeof *w, NULL, 0, got);
+
+    if (n == sizeof *w && w->magic == SF_MAGIC && w->version == SF_VERSION) {
+        if (!w->error)
+            return 0;
+        errno = w->error;
+    } else if (n >= 0) {
+        errno = EPROTO;
     }
-    if (w.magic != SF_MAGIC || w.version != SF_VERSION || w.error) {
-        errno = w.magic == SF_MAGIC && w.version == SF_VERSION ? w.error : EPROTO;
-        goto fail;
+    for (int i = 0; i < SFP_FDS; i++)
+        if (got[i] >= 0)
+            close_keep_errno(got[i]);
+    return -1;
+}
+
+int sfp_connect(enum sf_conn_kind kind, uint32_t arg, struct sf_welcome *welcome, int fds[SFP_FDS])
+{
+    int got[SFP_FDS] = {-1, -1, -1}, fd = call_engine(kind, arg);
+    struct sf_welcome w = {0};
+
+    if (fd < 0)
+        return -1;
+    if (receive_welcome(fd, &w, got)) {
+        close_keep_errno(fd);
+        return -1;
     }
     if (welcome)
         *welcome = w;
@@ -196,25 +220,15 @@ int sfp_connect(enum sf_conn_kind kind, uint32_t arg, struct sf_welcome *welcome
             sfp_sys_close(got[i]);
     }
     return fd;
-
-fail:
-    for (int i = 0; i < SFP_FDS; i++)
-        if (got[i] >= 0)
-            close_keep_errno(got[i]);
-    close_keep_errno(fd);
-    return -1;
 }
 
-/* One request and its answer on fd. 0 or an errno: the engine's, or ours when the conversation failed. */
-int sfp_converse(int fd, struct sf_req *req, const void *body, void *rep, size_t rep_size, size_t *rep_len, int *out_fd)
+/* The answer to a request. 0 or an errno: the engine's, or ours when the conversation failed. */
+static int receive_reply(int fd, const struct sf_req *req, void *rep, size_t rep_size, size_t *rep_len, int *out_fd)
 {
     struct sf_rep head;
     int fds[SFP_FDS] = {-1, -1, -1};
-    ssize_t n;
+    ssize_t n = recv_parts(fd, &head, sizeof head, rep, rep_size, fds);
 
-    if (send_parts(fd, req, sizeof *req, body, req->body_bytes))
-        return errno;
-    n = recv_parts(fd, &head, sizeof head, rep, rep_size, fds);
     if (n < 0)
         return errno;
     for (int i = 1; i < SFP_FDS; i++)
@@ -236,6 +250,27 @@ int sfp_converse(int fd, struct sf_req *req, const void *body, void *rep, size_t
     return head.error;
 }
 
+int sfp_converse(int fd, struct sf_req *req, const void *body, void *rep, size_t rep_size, size_t *rep_len, int *out_fd)
+{
+    if (send_parts(fd, req, sizeof *req, body, req->body_bytes))
+        return errno;
+    return receive_reply(fd, req, rep, rep_size, rep_len, out_fd);
+}
+
+/* Hello and question go out together: the engine wakes up once for both. */
+static int greet_and_ask(int fd, const struct sf_req *req, const void *body, void *rep, size_t *rep_len)
+{
+    int got[SFP_FDS] = {-1, -1, -1};
+    struct sf_welcome w;
+
+    if (send_parts(fd, req, sizeof *req, body, req->body_bytes) || receive_welcome(fd, &w, got))
+        return errno;
+    for (int i = 0; i < SFP_FDS; i++)
+        if (got[i] >= 0)
+            sfp_sys_close(got[i]);
+    return receive_reply(fd, req, rep, SF_MSG_MAX, rep_len, NULL);
+}
+
 int sfp_query(enum sf_op op, const void *body, size_t body_len, void **rep, size_t *rep_len)
 {
     struct sf_req req = {.op = op, .seq = 1, .body_bytes = (uint32_t)body_len};
@@ -244,11 +279,11 @@ int sfp_query(enum sf_op op, const void *body, size_t body_len, void **rep, size
 
     if (body_len > SF_MSG_MAX - sizeof req)
         return EMSGSIZE;
-    fd = sfp_connect(SF_CONN_QUERY, 0, NULL, NULL);
+    fd = call_engine(SF_CONN_QUERY, 0);
     if (fd < 0)
         return errno;
     buf = malloc(SF_MSG_MAX + 1);
-    err = buf ? sfp_converse(fd, &req, body, buf, SF_MSG_MAX, rep_len, NULL) : ENOMEM;
+    err = buf ? greet_and_ask(fd, &req, body, buf, rep_len) : ENOMEM;
     sfp_sys_close(fd);
     if (err) {
         free(buf);

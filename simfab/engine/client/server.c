@@ -195,14 +195,6 @@ void server_close(struct server *v)
 
 /* ---- connections ----------------------------------------------------------------------------------------------- */
 
-static void accept_one(struct server *v, int listener)
-{
-    int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-
-    if (fd >= 0 && !watch_fd(v, SRC_NEW, fd))
-        close(fd);
-}
-
 static void hang_up(struct server *v, struct source *src)
 {
     unwatch(v, src);
@@ -499,6 +491,20 @@ static void serve_query(struct server *v, struct source *src)
     rep.body_bytes = (uint32_t)t.used;
     send_client_answer(v, src->fd, &rep, &t);
     text_free(&t);
+}
+
+/* Hello and question are usually there already: served now, they need no turns of the engine. */
+static void accept_one(struct server *v, int listener)
+{
+    int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    struct source *src = fd >= 0 ? watch_fd(v, SRC_NEW, fd) : NULL;
+
+    if (src)
+        greet(v, src);
+    else if (fd >= 0)
+        close(fd);
+    if (src && !src->gone && src->kind == SRC_QUERY)
+        serve_query(v, src);
 }
 
 /* A program writes into the file node_desc of an adapter. */
