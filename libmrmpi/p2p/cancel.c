@@ -71,8 +71,7 @@ void mr_cancel_done(struct mr_vc *vc, const struct mr_hdr *hdr)
 {
     struct mr_rndv *r = mr_rndv_find(vc, hdr->sreq);
 
-    if (!r || r->req->kind != MR_REQ_SEND || !r->offer.cancelling ||
-        (r->state != MR_RNDV_OFFERED && r->state != MR_RNDV_ACK))
+    if (!r || r->req->kind != MR_REQ_SEND || !r->offer.cancelling || !mr_rndv_is_unmet(r))
         return;
     r->req->status.cancelled = !r->offer.vain;
     if (r->offer.vain)

@@ -15,21 +15,13 @@
 
 #define LATE_NS 20000000ull /* others are late, and may wait for this process */
 
-static bool started(const struct mr_rndv *r)
-{
-    return r->state == MR_RNDV_PUTTING || r->state == MR_RNDV_PUSHING || r->state == MR_RNDV_GETTING ||
-           r->state == MR_RNDV_READING || r->state == MR_RNDV_PUSHED || r->state == MR_RNDV_BOUNCE ||
-           r->state == MR_RNDV_SPLIT_OPEN || r->state == MR_RNDV_SPLITTING || r->state == MR_RNDV_WRITING ||
-           r->state == MR_RNDV_DRAINING || r->state == MR_RNDV_LANDING || r->state == MR_RNDV_QUEUED;
-}
-
 /* Nothing of ours is under way. Offers not accepted by a receive (an error of the program) are not waited for. */
 static bool quiet(void *arg)
 {
     if (!mr_vc_drained() || mr_pt2pt.holding)
         return false;
     for (uint32_t i = 0; mr_rndvs.pending && i < mr_rndvs.used; i++)
-        if (started(mr_rndvs.table[i]))
+        if (mr_rndvs.table[i]->state == MR_RNDV_MOVING)
             return false;
     return true;
 }
@@ -172,7 +164,7 @@ static struct peers peers_wanted(void)
     for (uint32_t i = 0; mr_rndvs.pending && i < mr_rndvs.used; i++) {
         const struct mr_rndv *r = mr_rndvs.table[i];
 
-        if (r->state == MR_RNDV_OFFERED || r->state == MR_RNDV_ACK)
+        if (mr_rndv_is_unmet(r))
             want_peer(&p, mr_vc_world_rank(r->vc));
     }
     mr_match_each(&mr_pt2pt.posted, want_source, &p);

@@ -164,8 +164,7 @@ static bool guests_have_all(void *arg)
     for (uint32_t i = 0; mr_rndvs.pending && i < mr_rndvs.used; i++) {
         const struct mr_rndv *r = mr_rndvs.table[i];
 
-        if ((r->state == MR_RNDV_OFFERED || r->state == MR_RNDV_ACK) && mr_vc_world_rank(r->vc) >= mr_guest_first() &&
-            !mr_vc_lost(r->vc))
+        if (mr_rndv_is_unmet(r) && mr_vc_world_rank(r->vc) >= mr_guest_first() && !mr_vc_lost(r->vc))
             return false;
     }
     return true;

@@ -185,8 +185,8 @@ enum mr_err mr_irecv(void *buf, size_t count, struct mr_type *type, int src, int
 /*
  * Messages of a collective's schedule are numbered among those of the operation from one rank to another, from 1, the
  * same on both sides. Like mr_isend, for such a message; and a posted receive for one, in whose operation its program
- * waits, as the sender's does: it is announced, so that the sender may write without asking (p2p/rndv/rtr.c). all: most
- * bytes of such messages that a rank of the operation sends or receives at a time, or 0: little, or unknown.
+ * waits, as the sender's does: it is announced, so that the sender may write without asking (p2p/rndv/ready.c). all:
+ * most bytes of such messages that a rank of the operation sends or receives at a time, or 0: little, or unknown.
  */
 enum mr_err mr_isend_nth(const void *buf, size_t count, struct mr_type *type, int dest, int tag, struct mr_comm *comm,
                          uint32_t ctx, uint8_t nth, size_t all, struct mr_request **req);

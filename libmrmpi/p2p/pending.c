@@ -40,7 +40,7 @@ static void tell_transfers(const struct listing *l)
     for (uint32_t i = 0; i < mr_rndvs.used; i++) {
         const struct mr_rndv *r = mr_rndvs.table[i];
 
-        if (r && r->req && (r->state == MR_RNDV_OFFERED || r->state == MR_RNDV_ACK))
+        if (r && r->req && mr_rndv_is_unmet(r))
             tell_send(l, r->req, "no receive has met it");
     }
 }

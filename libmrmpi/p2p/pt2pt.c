@@ -8,7 +8,6 @@
 #include "libmrmpi/net/net.h"
 #include "libmrmpi/p2p/fault/fault.h"
 #include "libmrmpi/p2p/internal.h"
-#include "libmrmpi/p2p/rndv/node_copy.h"
 #include "libmrmpi/p2p/progress/progress.h"
 
 struct mr_p2p_upcalls mr_p2p_up;
@@ -241,7 +240,7 @@ void mr_pt2pt_finalize(void)
     mr_match_each(&mr_pt2pt.unexpected, drop_message, NULL);
     if (mr_config.stats) {
         mr_stats_print();
-        mr_node_copy_report();
+        mr_near_report();
     }
     mr_vc_quiet();
     free_pt2pt();

@@ -426,7 +426,7 @@ enum mr_err mr_send(const void *buf, size_t count, struct mr_type *type, int des
 
 bool mr_send_leaves(const struct mr_request *req)
 {
-    return req->held_by || (req->proto ? req->proto->state == MR_RNDV_PUTTING : req->zsends != 0);
+    return req->held_by || (req->proto ? mr_rndv_leaves(req->proto) : req->zsends != 0);
 }
 
 bool mr_sends_wait(void)

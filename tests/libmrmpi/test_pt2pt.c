@@ -17,6 +17,7 @@
 #include "libmrmpi/launch/launch.h"
 #include "libmrmpi/p2p/p2p.h"
 #include "libmrmpi/p2p/internal.h"
+#include "libmrmpi/p2p/rndv/protocols.h"
 #include "tests/check.h"
 #include "tests/libmrmpi/fake_world.h"
 
@@ -1018,8 +1019,11 @@ static int polled_in_turn(int rank, int size)
     int polls = 0, passed = 0;
 
     for (int i = 0; i < CROWD; i++) {
-        pushes[i] = (struct mr_rndv){
-            .vc = mr_vc_get_peer(0), .state = MR_RNDV_PUSHING, .total = (size_t)1 << 30, .done = (size_t)1 << 29};
+        pushes[i] = (struct mr_rndv){.vc = mr_vc_get_peer(0),
+                                     .state = MR_RNDV_MOVING,
+                                     .by = &mr_packets_protocol,
+                                     .total = (size_t)1 << 30,
+                                     .done = (size_t)1 << 29};
         mr_rndv_activate(&pushes[i]);
     }
     for (; passed < CROWD && polls < CROWD; polls++) {

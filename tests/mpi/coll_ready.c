@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Large messages of blocking collectives, whose receives are announced to their senders (p2p/rndv/rtr.c): with either
+ * Large messages of blocking collectives, whose receives are announced to their senders (p2p/rndv/ready.c): with either
  * side early, on several communicators, with other collectives under way, with receives of a user's wildcards posted
  * beside them, with data not in one piece, with amounts that differ, and after errors. coll_ready LENGTH: only those,
  * again and again, until their memory is worth registering.

@@ -157,7 +157,7 @@ static void start_recv(struct mr_schedule *s, struct mr_step *st)
 /*
  * A long copy would keep peers waiting: for an answer to their offers, or for our announcements. While a message of
  * this phase has still to begin to move, the copy therefore begins after a poll and is made in pieces, each before
- * another poll. Moving messages continue meanwhile. A send counts if its receiver may be ready (rtr.c), and for the
+ * another poll. Moving messages continue meanwhile. A send counts if its receiver may be ready (ready.c), and for the
  * first polls only: a receiver that reads says so at the end.
  */
 enum { FIRST_POLLS = 8, FIRST_PIECE = 4 * 1024, COPY_PIECE = 32 * 1024 };

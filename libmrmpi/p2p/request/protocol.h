@@ -19,7 +19,7 @@
  *   bytes in a bounce buffer of the sender: R FRONT after reading the others, and FIN after all (bounce.c)
  * - ready: R RTR(where to write), in whichever order with S RTS(heeds RTR); S writes, except the eager prefix that RTS
  *   may announce; both are told by the channel. What S offers otherwise, or sends eagerly, ends it: R RTR_CANCEL
- *   (rtr.c)
+ *   (ready.c)
  * - copy: S RTS; R GO; S DATA..., R CREDIT now and then; for data that is not in one piece, when the kernel refuses
  *   single copy, and for short messages to a receiver that keeps enough of this sender's already
  * A receiver tells by a byte of every packet, and by EAGER_CREDIT when it has nothing else to send, how many bytes of

@@ -106,9 +106,7 @@ void mr_bounce_front(struct mr_rndv *r)
 {
     struct mr_request *req = r->req;
 
-    if (r->state != MR_RNDV_OFFERED || !r->offer.bounce)
-        return;
-    r->state = MR_RNDV_BOUNCE;
+    r->offer.sent = true;
     mr_vc_withdraw(r->region);
     r->region = NULL;
     mr_stream_uncount(r);

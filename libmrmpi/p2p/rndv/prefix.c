@@ -8,14 +8,16 @@
  * the prefix is no longer than the bytes copied in the round trip that it hides (docs/design/protocols.md); or if it is
  * the last of a batch (batch.h).
  *
- * A message whose receive may be announced (rtr.c) has one, too. It is sent zero-copy if possible, and no longer than
+ * A message whose receive may be announced (ready.c) has one, too. It is sent zero-copy if possible, and no longer than
  * the receiver copies while the rest comes.
  *
  * The packets of a prefix follow each other and their offer: one prefix comes from each peer at a time.
  */
 #include <string.h>
 
+#include "libmrmpi/base/copy.h"
 #include "libmrmpi/base/model.h"
+#include "libmrmpi/p2p/rndv/protocols.h"
 #include "libmrmpi/p2p/rndv/stream.h"
 #include "libmrmpi/p2p/rndv/zsend.h"
 
@@ -137,6 +139,21 @@ void mr_prefix_keep(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payl
     mr_message_insert(m);
 }
 
+void mr_prefix_copy(struct mr_rndv *r, size_t at, const void *payload, size_t len)
+{
+    struct mr_request *req = r->req;
+    size_t room = at < r->total ? r->total - at : 0, wanted = len < room ? len : room;
+
+    r->prefix.left -= (uint32_t)len;
+    if (!r->by->prefix)
+        return;
+    if (req->type->contiguous)
+        mr_copy_in((char *)mr_data_at(req->recv_buf, req->type) + at, payload, wanted);
+    else
+        mr_type_unpack(req->recv_buf, req->count, req->type, at, payload, wanted);
+    r->by->prefix(r);
+}
+
 void mr_prefix_packet(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len)
 {
     struct mr_stream *s = mr_flow_of(vc)->stream;
@@ -150,7 +167,7 @@ void mr_prefix_packet(struct mr_vc *vc, const struct mr_hdr *hdr, const void *pa
     if (s->hdr)
         memcpy(s->into + at, payload, len);
     else if ((r = mr_rndv_find(vc, s->to)))
-        mr_read_prefix(r, at, payload, len);
+        mr_prefix_copy(r, at, payload, len);
     if (s->at == s->len)
         none_comes(s);
 }

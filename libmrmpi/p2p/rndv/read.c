@@ -9,8 +9,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "libmrmpi/base/copy.h"
-#include "libmrmpi/p2p/rndv/rndv.h"
+#include "libmrmpi/p2p/rndv/protocols.h"
+#include "libmrmpi/p2p/rndv/stream.h"
 
 enum { FRONT, BOUNCE };
 
@@ -31,9 +31,7 @@ static void settle_reads(struct mr_rndv *r)
     if (r->read.error && (r->read.error == -ENOKEY || mr_rndv_unrailed(r)) && !r->read.said_front) {
         mr_log(MR_LOG_INFO, "no rail with a key for a message of rank %d is left: its %llu bytes come in packets",
                mr_vc_world_rank(r->vc), (unsigned long long)r->total);
-        r->read.error = 0;
-        r->read.owes_front = false;
-        mr_rndv_ask(r, MR_RNDV_DRAINING);
+        mr_packets_ask(r);
         return;
     }
     err = mr_rndv_tell(r, MR_PKT_FIN, (uint64_t)-r->read.error, NULL, 0);
@@ -53,13 +51,13 @@ void mr_read_done(void *cookie, int error)
 }
 
 /* It is to be read if our memory can be registered, too. */
-bool mr_read_begin(struct mr_rndv *r, const struct mr_hdr *hdr, const void *payload, size_t len)
+static bool read_recv(struct mr_rndv *r, const struct mr_hdr *hdr, const void *payload, size_t len)
 {
     struct mr_remote src[2] = {{.len = 0}};
     uint64_t front = hdr->len;
 
-    if (!(hdr->flags & MR_FLAG_READ) || (len != sizeof(src[0]) && len != sizeof(src)) || !r->req->type->contiguous ||
-        !r->total || !(mr_vc_caps(r->vc, r->total) & MR_VC_READ))
+    if ((len != sizeof(src[0]) && len != sizeof(src)) || !r->req->type->contiguous || !r->total ||
+        !(mr_vc_caps(r->vc, r->total) & MR_VC_READ))
         return false;
     memcpy(src, payload, len);
     if (r->prefix.len > hdr->len || src[0].len < r->prefix.len || src[1].len > hdr->len - r->prefix.len)
@@ -67,7 +65,7 @@ bool mr_read_begin(struct mr_rndv *r, const struct mr_hdr *hdr, const void *payl
     front -= src[1].len;
     src[0].addr += r->prefix.len;
     src[0].len -= r->prefix.len;
-    r->state = MR_RNDV_READING;
+    mr_rndv_begin(r, &mr_read_protocol);
     r->read.owes_front = len == sizeof(src);
     for (int which = FRONT; which <= BOUNCE; which++) {
         struct mr_read *read = &r->read.part[which];
@@ -94,22 +92,45 @@ bool mr_read_begin(struct mr_rndv *r, const struct mr_hdr *hdr, const void *payl
     return true;
 }
 
-void mr_read_prefix(struct mr_rndv *r, size_t at, const void *payload, size_t len)
-{
-    struct mr_request *req = r->req;
-    size_t room = at < r->total ? r->total - at : 0, wanted = len < room ? len : room;
+/* ---- sender ------------------------------------------------------------------------------------------------------ */
 
-    r->prefix.left -= (uint32_t)len;
-    if (r->state == MR_RNDV_LANDING && !r->rtr.met) /* all is written */
+static void count_open(struct mr_rndv *r)
+{
+    struct mr_stream *s = mr_stream_of(r->vc);
+
+    if (!s)
         return;
-    if (req->type->contiguous)
-        mr_copy_in((char *)mr_data_at(req->recv_buf, req->type) + at, payload, wanted);
-    else
-        mr_type_unpack(req->recv_buf, req->count, req->type, at, payload, wanted);
-    if (r->state == MR_RNDV_READING)
-        settle_reads(r);
-    else if (r->state == MR_RNDV_LANDING && r->rtr.landed && !r->prefix.left)
-        mr_rndv_finish(r, MR_SUCCESS);
-    else if (r->state == MR_RNDV_DRAINING && !r->prefix.left && r->total <= r->prefix.len)
-        mr_rndv_finish(r, MR_SUCCESS);
+    s->exchange.open++;
+    r->offer.crosses = true;
 }
+
+static void read_offer(struct mr_rndv *r, struct mr_rndv_means *m)
+{
+    if (m->caps & MR_VC_GET || !(m->caps & MR_VC_READ) || !(m->caps & mr_rndvs.reads_if) ||
+        mr_vc_advertise(r->vc, mr_data_at(r->req->send_buf, r->req->type), r->total, MR_VC_READ_ONCE, &r->region,
+                        &m->remote[0]))
+        return;
+    m->hdr->flags |= MR_FLAG_READ;
+    m->num = 1 + mr_prefix_divide(r, &m->remote[0], &m->remote[1]);
+    count_open(r);
+}
+
+/* FRONT: the program's send is complete, while the receiver reads the copy of the last bytes. */
+static bool read_front(struct mr_rndv *r, const struct mr_hdr *hdr, const void *payload, size_t len)
+{
+    if (!r->offer.bounce)
+        return true;
+    mr_rndv_begin(r, &mr_read_protocol);
+    mr_bounce_front(r);
+    return true;
+}
+
+const struct mr_protocol mr_read_protocol = {
+    .name = "read",
+    .offer = read_offer,
+    .needs = MR_FLAG_READ,
+    .start_recv = read_recv,
+    .answer = MR_PKT_FRONT,
+    .start_send = read_front,
+    .prefix = settle_reads,
+};

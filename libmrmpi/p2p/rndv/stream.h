@@ -7,7 +7,7 @@
 #include "libmrmpi/p2p/choice/exchange.h"
 #include "libmrmpi/p2p/rndv/rndv.h"
 
-/* The peer is ready for a message whose send has not begun here (rtr.c). */
+/* The peer is ready for a message whose send has not begun here (ready.c). */
 struct mr_rtr {
     struct mr_rtr *next;
     struct mr_hdr hdr;
@@ -17,7 +17,7 @@ struct mr_rtr {
 struct mr_stream {
     struct mr_stream *next;
     struct mr_batch batch;
-    /* Of messages copied by ranks of this node (node_copy.c): the waiting receives, and the number of started ones. */
+    /* Of messages copied by ranks of this node (near.c): the waiting receives, and the number of started ones. */
     struct mr_rndv *queued, *queued_last;
     unsigned started;
     enum mr_copy_mode mode; /* of these */

@@ -2,7 +2,9 @@
 /* The table of transfers, the list of those served by progress, and the steps common to all protocols. */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "libmrmpi/p2p/rndv/protocols.h"
 #include "libmrmpi/p2p/rndv/stream.h"
 
 struct mr_rndvs mr_rndvs;
@@ -53,6 +55,19 @@ struct mr_rndv *mr_rndv_new(struct mr_request *req, struct mr_vc *vc, enum mr_rn
     return r;
 }
 
+void mr_rndv_begin(struct mr_rndv *r, const struct mr_protocol *by)
+{
+    r->state = MR_RNDV_MOVING;
+    r->by = by;
+    memset(&r->read, 0, sizeof(r->read)); /* the largest of the union */
+}
+
+void mr_rndv_reopen(struct mr_rndv *r)
+{
+    r->state = MR_RNDV_OFFERED;
+    r->by = NULL;
+}
+
 /* The oldest first: transfers end in the order of their beginning. */
 void mr_rndv_activate(struct mr_rndv *r)
 {
@@ -65,9 +80,14 @@ void mr_rndv_activate(struct mr_rndv *r)
     mr_rndvs.active_last = r;
 }
 
+bool mr_rndv_is_active(const struct mr_rndv *r)
+{
+    return r->prev || mr_rndvs.active == r;
+}
+
 void mr_rndv_deactivate(struct mr_rndv *r)
 {
-    if (!r->prev && mr_rndvs.active != r)
+    if (!mr_rndv_is_active(r))
         return;
     if (r->prev)
         r->prev->next = r->next;
@@ -82,7 +102,7 @@ void mr_rndv_deactivate(struct mr_rndv *r)
 
 void mr_rndv_queue(struct mr_stream *s, struct mr_rndv *r)
 {
-    r->state = MR_RNDV_QUEUED;
+    r->near.queued = true;
     r->behind = NULL;
     if (s->queued)
         s->queued_last->behind = r;
@@ -98,6 +118,7 @@ struct mr_rndv *mr_rndv_unqueue(struct mr_stream *s)
     struct mr_rndv *r = s->queued;
 
     s->queued = r->behind;
+    r->near.queued = false;
     mr_rndv_deactivate(r);
     if (s->queued)
         mr_rndv_activate(s->queued);
@@ -123,11 +144,11 @@ static void leave_near(struct mr_rndv *r)
 {
     struct mr_near *n = &mr_rndvs.near;
 
-    --*(r->req->kind == MR_REQ_SEND ? &n->sends : &n->receives);
-    n->claims &= ~r->copy.claim_bit;
-    if (r->state == MR_RNDV_QUEUED)
+    --*(mr_rndv_sends(r) ? &n->sends : &n->receives);
+    n->claims &= ~r->near.claim_bit;
+    if (r->near.queued)
         leave_queue(mr_flow_of(r->vc)->stream, r);
-    else if (r->copy.started)
+    else if (r->near.started)
         mr_flow_of(r->vc)->stream->started--;
 }
 
@@ -144,9 +165,9 @@ void mr_rndv_drop(struct mr_rndv *r)
 {
     mr_rndv_deactivate(r);
     mr_stream_uncount(r);
-    if (r->rtr.awaited)
+    if (r->offer.awaits)
         leave_offers(r);
-    if (r->copy.counted)
+    if (r->near.counted)
         leave_near(r);
     if (r->region)
         mr_vc_withdraw(r->region);
@@ -183,15 +204,15 @@ void mr_rndv_finish(struct mr_rndv *r, enum mr_err error)
 {
     struct mr_request *req = r->req;
 
-    if (r->state == MR_RNDV_BOUNCE) {
+    if (r->offer.sent) {
         mr_rndv_drop(r);
         mr_request_put(req);
         return;
     }
     if (error && !req->status.error)
         req->status.error = error;
-    if (r->rtr.announced) /* not matched */
-        mr_match_remove(&mr_pt2pt.posted, &req->match);
+    if (r->by && r->by->ended)
+        r->by->ended(r);
     mr_rndv_drop(r);
     mr_request_complete(req);
 }
@@ -199,12 +220,10 @@ void mr_rndv_finish(struct mr_rndv *r, enum mr_err error)
 struct mr_hdr mr_rndv_header(const struct mr_rndv *r, enum mr_packet kind, uint64_t len)
 {
     struct mr_hdr hdr = {.kind = kind, .len = len};
-    bool sender = r->req->kind == MR_REQ_SEND;
+    bool sender = mr_rndv_sends(r);
 
     hdr.sreq = sender ? mr_rndv_id(r) : r->peer_id;
     hdr.rreq = sender ? r->peer_id : mr_rndv_id(r);
-    if (kind == MR_PKT_GO && r->copy.shared)
-        hdr.flags = MR_FLAG_GET;
     return hdr;
 }
 
@@ -215,14 +234,11 @@ int mr_rndv_tell(struct mr_rndv *r, enum mr_packet kind, uint64_t len, const voi
     return mr_vc_send(r->vc, &hdr, payload, payload_len);
 }
 
-void mr_rndv_ask(struct mr_rndv *r, enum mr_rndv_state state)
+void mr_rndv_received(struct mr_rndv *r, bool fin)
 {
-    r->state = state;
-    r->copy.shared = state == MR_RNDV_SPLIT_OPEN;
-    r->done = r->told = r->prefix.len;
-    r->copy.back_from = r->total;
-    if (mr_rndv_tell(r, MR_PKT_GO, r->total, NULL, 0))
-        mr_rndv_finish(r, MR_ERR_PROC_FAILED);
-    else if (r->total <= r->done && !r->prefix.left)
-        mr_rndv_finish(r, MR_SUCCESS);
+    int err = fin ? mr_rndv_tell(r, MR_PKT_FIN, 0, NULL, 0) : 0;
+
+    if (r->near.timed)
+        mr_copy_mode_ended(&mr_rndvs.near.modes, &r->near.choice, mr_clock_ns());
+    mr_rndv_finish(r, err ? MR_ERR_PROC_FAILED : MR_SUCCESS);
 }

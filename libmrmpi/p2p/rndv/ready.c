@@ -23,6 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libmrmpi/p2p/rndv/protocols.h"
 #include "libmrmpi/p2p/rndv/stream.h"
 
 enum { VAIN = 8, REST = 64 }; /* announcements in vain until some are left out, and how many at most */
@@ -82,16 +83,17 @@ void mr_rtr_announce(struct mr_request *req, size_t all)
 
     if (req->complete || req->proto || !vc || !is_writable(req, vc, len, all))
         return;
-    r = mr_rndv_new(req, vc, MR_RNDV_LANDING);
+    r = mr_rndv_new(req, vc, MR_RNDV_MOVING);
     if (!r)
         return;
     r->total = len;
+    mr_rndv_begin(r, &mr_ready_protocol);
     if (mr_vc_advertise(vc, mr_data_at(req->recv_buf, req->type), len, MR_VC_WRITE_BACK, &r->region, &r->remote)) {
         mr_rndv_drop(r);
         return;
     }
     mr_vc_expect(r->region, mr_rndv_id(r));
-    r->rtr.announced = true;
+    r->landing.announced = true;
     hdr = header_of(r, MR_PKT_RTR);
     if (mr_vc_send(vc, &hdr, &r->remote, sizeof(r->remote)))
         mr_rndv_drop(r); /* the channel has failed, and its upcall ends the receive */
@@ -115,6 +117,13 @@ void mr_rtr_void(struct mr_request *req)
     mr_rndv_drop(r);
 }
 
+/* The offer, the bytes that are written, and those of the eager prefix, which are not. */
+static void ready_prefix(struct mr_rndv *r)
+{
+    if (!r->landing.announced && r->landing.landed && !r->prefix.left)
+        mr_rndv_finish(r, MR_SUCCESS);
+}
+
 bool mr_rtr_meet(struct mr_request *req, const struct mr_hdr *hdr, const void *prefix)
 {
     struct mr_rndv *r = req->proto;
@@ -125,15 +134,29 @@ bool mr_rtr_meet(struct mr_request *req, const struct mr_hdr *hdr, const void *p
         return false;
     }
     mr_rndvs.large_received++;
-    r->rtr.announced = false;
-    r->rtr.met = true;
+    r->landing.announced = false;
     r->peer_id = hdr->sreq;
     come = hdr->rreq ? mr_prefix_meet(r, hdr) : 0;
     if (come)
-        mr_read_prefix(r, 0, prefix, come);
-    else if (r->rtr.landed && !r->prefix.left)
-        mr_rndv_finish(r, MR_SUCCESS);
+        mr_prefix_copy(r, 0, prefix, come);
+    else
+        ready_prefix(r);
     return true;
+}
+
+static void ready_landed(struct mr_rndv *r, int error)
+{
+    r->landing.landed = true;
+    if (error)
+        mr_rndv_finish(r, MR_ERR_PROC_FAILED);
+    else
+        ready_prefix(r);
+}
+
+static void ready_ended(struct mr_rndv *r)
+{
+    if (r->landing.announced) /* not matched */
+        mr_match_remove(&mr_pt2pt.posted, &r->req->match);
 }
 
 /* ---- sender ------------------------------------------------------------------------------------------------------ */
@@ -147,7 +170,8 @@ static struct mr_rtr **find_kept(struct mr_stream *s, const struct mr_hdr *hdr)
     return at;
 }
 
-bool mr_rtr_take(struct mr_request *send, struct mr_vc *vc, uint64_t *rreq, struct mr_remote *remote)
+/* The peer is ready for this message: where it goes to. RTR is forgotten; false: there is none of this length. */
+static bool take_announcement(struct mr_request *send, struct mr_vc *vc, uint64_t *rreq, struct mr_remote *remote)
 {
     struct mr_hdr key = {.ctx = send->ctx, .tag = send->tag, .sreq = send->nth};
     struct mr_stream *s = mr_flow_of(vc)->stream;
@@ -172,18 +196,39 @@ bool mr_rtr_comes(struct mr_vc *vc)
     return s && s->announces > 0;
 }
 
-void mr_rtr_await(struct mr_rndv *r)
+/* Only a message that can be written, all of it, from the program's memory. */
+static void ready_offer(struct mr_rndv *r, struct mr_rndv_means *m)
 {
-    struct mr_stream *s = mr_stream_of(r->vc);
+    struct mr_stream *s = m->caps & MR_VC_PUT && r->req->nth && !r->offer.bounce ? mr_stream_of(r->vc) : NULL;
 
+    if (!s)
+        return;
+    m->hdr->flags |= MR_FLAG_RTR;
     r->behind = s->offers;
     s->offers = r;
-    r->rtr.awaited = true;
+    r->offer.awaits = true;
 }
 
-size_t mr_rtr_prefix(const struct mr_rndv *r)
+bool mr_ready_offer(struct mr_rndv *r, struct mr_hdr *hdr, unsigned caps, int *err)
 {
-    return r->remote.serial ? 0 : r->prefix.len; /* a tracked message comes as a whole */
+    uint64_t rreq;
+
+    if (!r->req->nth || !take_announcement(r->req, r->vc, &rreq, &r->remote) || !(caps & MR_VC_PUT))
+        return false;
+    hdr->flags |= MR_FLAG_RTR | MR_FLAG_PUT;
+    mr_stat_add(MR_STAT_READY_SENT, 1);
+    *err = mr_vc_send(r->vc, hdr, NULL, 0);
+    if (!*err)
+        mr_write_begin(r, rreq, 0, r->total);
+    return true;
+}
+
+static bool ready_send(struct mr_rndv *r, const struct mr_hdr *hdr, const void *payload, size_t len)
+{
+    mr_stat_add(MR_STAT_READY_SENT, 1);
+    if (mr_write_allowed(r, hdr, payload, len)) /* a tracked message comes as a whole */
+        mr_write_begin(r, hdr->rreq, r->remote.serial ? 0 : r->prefix.len, hdr->len);
+    return true;
 }
 
 struct mr_rndv *mr_rtr_packet(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len)
@@ -225,3 +270,14 @@ void mr_rtr_forget(struct mr_vc *vc, const struct mr_hdr *hdr)
     *at = ready->next;
     free(ready);
 }
+
+const struct mr_protocol mr_ready_protocol = {
+    .name = "ready to receive",
+    .offer = ready_offer,
+    .answer = MR_PKT_RTR,
+    .start_send = ready_send,
+    .packet = mr_write_packet,
+    .prefix = ready_prefix,
+    .landed = ready_landed,
+    .ended = ready_ended,
+};

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The rendezvous protocols, one descriptor each. A sender offers a message (RTS) with the means that it has for each of
+ * the protocols; the receiver takes the first protocol that sender, channel and both buffers allow, and answers. The
+ * answer starts the protocol at the sender. From then on the transfer's packets, its turns in progress and the
+ * channel's reports go to the protocol.
+ */
+#ifndef MRMPI_RNDV_PROTOCOLS_H
+#define MRMPI_RNDV_PROTOCOLS_H
+
+#include "libmrmpi/p2p/rndv/rndv.h"
+
+/* RTS under construction. */
+struct mr_rndv_means {
+    struct mr_hdr *hdr;
+    unsigned caps;              /* enum mr_vc_caps of the channel, for this length and buffer */
+    struct mr_remote remote[2]; /* the payload: the message, and its bounce buffer */
+    unsigned num;               /* of these */
+};
+
+/* NULL: the protocol has no use for it. */
+struct mr_protocol {
+    const char *name;
+    /* Sender: adds to the offer what the protocol needs. */
+    void (*offer)(struct mr_rndv *r, struct mr_rndv_means *m);
+    /* Receiver: flags of RTS, one of which the protocol needs (0: none), and its start. False: nothing has happened. */
+    uint8_t needs;
+    bool (*start_recv)(struct mr_rndv *r, const struct mr_hdr *hdr, const void *payload, size_t len);
+    /* Sender: the kind of the answer, and its start. False: the answer means another protocol. */
+    uint8_t answer;
+    bool (*start_send)(struct mr_rndv *r, const struct mr_hdr *hdr, const void *payload, size_t len);
+
+    /* ---- while it moves a message ---- */
+    /* Of the peer: any packet that names the transfer, except PREFIX, and FIN to a sender without `sent`, which ends.
+     */
+    void (*packet)(struct mr_rndv *r, const struct mr_hdr *hdr, const void *payload, size_t len);
+    int (*progress)(struct mr_rndv *r);         /* of an active transfer. What it has done: 0 nothing */
+    void (*prefix)(struct mr_rndv *r);          /* receiver: bytes of the eager prefix have been copied; NULL: it moves
+                                                   all bytes itself */
+    void (*sent)(struct mr_rndv *r, int error); /* sender: the channel's write has ended */
+    void (*landed)(struct mr_rndv *r, int error); /* receiver: the peer's write has ended */
+    void (*ended)(struct mr_rndv *r);             /* the transfer ends */
+};
+
+/* In the order of the receiver's choice; the last takes anything. */
+#define MR_PROTOCOLS 10
+extern MR_OWN const struct mr_protocol *const mr_protocols[MR_PROTOCOLS];
+
+extern MR_OWN const struct mr_protocol mr_near_protocol;      /* near.c: inside a node; waits for its turn, then: */
+extern MR_OWN const struct mr_protocol mr_get_protocol;       /* get.c: the receiver reads */
+extern MR_OWN const struct mr_protocol mr_share_protocol;     /* share.c: pushed from the front, read from the back */
+extern MR_OWN const struct mr_protocol mr_split_protocol;     /* split.c: written and read */
+extern MR_OWN const struct mr_protocol mr_cheap_protocol;     /* packets.c: if a registration would take longer */
+extern MR_OWN const struct mr_protocol mr_crossing_protocol;  /* write.c: another message is under way the other way */
+extern MR_OWN const struct mr_protocol mr_read_protocol;      /* read.c: the channel reads for the receiver */
+extern MR_OWN const struct mr_protocol mr_ready_protocol;     /* ready.c: announced before it was offered */
+extern MR_OWN const struct mr_protocol mr_write_protocol;     /* write.c: the channel writes for the sender */
+extern MR_OWN const struct mr_protocol mr_datagrams_protocol; /* write.c: or sends datagrams */
+extern MR_OWN const struct mr_protocol mr_packets_protocol;   /* packets.c: copies */
+
+#endif
