@@ -310,7 +310,7 @@ struct mr_pending {
     uint32_t ctx;
     int peer, tag;     /* a rank of the communicator; of a receive also MR_ANY_SOURCE, MR_ANY_TAG */
     uint64_t bytes;    /* of a receive: its room */
-    const char *state; /* of a send: "no receive has met it", ...; else NULL */
+    const char *state; /* "no receive has met it", "under way, by read", ...; NULL: a posted receive, a message */
 };
 void mr_pt2pt_each_pending(void (*tell)(const struct mr_pending *p, void *arg), void *arg);
 

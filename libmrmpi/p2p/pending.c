@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Point-to-point operations that have not met their counterpart, for inquiries: see p2p.h. */
+/* Point-to-point operations that have not met their counterpart, or not ended since, for inquiries: see p2p.h. */
+#include <stdio.h>
+
 #include "libmrmpi/p2p/internal.h"
+#include "libmrmpi/p2p/rndv/protocols.h"
 
 struct listing {
     void (*tell)(const struct mr_pending *p, void *arg);
@@ -35,12 +38,37 @@ static void tell_send(const struct listing *l, const struct mr_request *r, const
             l->arg);
 }
 
+/* A receive that is still posted, though announced, is told as such. */
+static void tell_moving(const struct listing *l, const struct mr_rndv *r)
+{
+    const struct mr_request *req = r->req;
+    char state[64];
+
+    if (req->match.queue || !r->by)
+        return;
+    snprintf(state, sizeof(state), "under way, by %s", r->by->name);
+    if (mr_rndv_sends(r)) {
+        tell_send(l, req, state);
+        return;
+    }
+    l->tell(&(struct mr_pending){.kind = MR_PENDING_RECV,
+                                 .comm = req->comm,
+                                 .ctx = req->ctx,
+                                 .peer = req->status.source,
+                                 .tag = req->status.tag,
+                                 .bytes = r->total,
+                                 .state = state},
+            l->arg);
+}
+
 static void tell_transfers(const struct listing *l)
 {
     for (uint32_t i = 0; i < mr_rndvs.used; i++) {
         const struct mr_rndv *r = mr_rndvs.table[i];
 
-        if (r && r->req && mr_rndv_is_unmet(r))
+        if (r->state == MR_RNDV_MOVING)
+            tell_moving(l, r);
+        else if (mr_rndv_is_unmet(r))
             tell_send(l, r->req, "no receive has met it");
     }
 }

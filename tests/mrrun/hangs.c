@@ -56,6 +56,19 @@ static void sleeps(MPI_Comm c)
     MPI_Barrier(c);
 }
 
+/* The receiver has asked for the bytes, and the sender does not look. */
+static void asked(MPI_Comm c)
+{
+    MPI_Request q;
+
+    if (!rank)
+        MPI_Isend(large, sizeof(large), MPI_CHAR, peer, 5, c, &q);
+    say();
+    if (!rank)
+        pause();
+    MPI_Recv(large, sizeof(large), MPI_CHAR, MPI_ANY_SOURCE, MPI_ANY_TAG, c, MPI_STATUS_IGNORE);
+}
+
 static void many(MPI_Comm c)
 {
     MPI_Request q[20];
@@ -90,8 +103,8 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*how)(MPI_Comm c);
-    } ways[] = {{"tags", tags},     {"sends", sends}, {"missing", missing}, {"computes", computes},
-                {"sleeps", sleeps}, {"many", many},   {"window", window},   {"ends", ends}};
+    } ways[] = {{"tags", tags},   {"sends", sends}, {"missing", missing}, {"computes", computes}, {"sleeps", sleeps},
+                {"asked", asked}, {"many", many},   {"window", window},   {"ends", ends}};
     MPI_Comm c = MPI_COMM_WORLD;
     int size;
 

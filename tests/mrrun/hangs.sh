@@ -42,6 +42,9 @@ says_not "by nobody else" 'may wait for rank 1'
 late 'its process sleeps' 2 sleeps
 says "a rank that sleeps" 'rank 0: not waiting in an MPI function; its process sleeps .*'
 
+MRMPI_SINGLE_COPY=0 late 'under way' 2 asked
+says "a message that moves, and by which protocol" 'a receive from rank 0, tag 5, up to 1048576 bytes: under way, by packets'
+
 late '7 times' 2 many
 says "receives that are alike" 'a receive from any rank, any tag, up to 4 bytes \(7 times\)'
 says "and more" 'and 12 more of: receive'
