@@ -11,10 +11,14 @@ is "nothing was copied by the kernel then" "$(grep -c shm_single_copy "$tmp/out"
 is "what is long lies in the pools" "$(grep -c shm_pooled "$tmp/out")" 2
 is "both ranks print their counters" "$(grep -c 'rendezvous_sent=' "$tmp/out")" 2
 counters2() { counters MRMPI_OVERSUBSCRIBED=0 "$@"; }
+by() { grep -o 'by_[a-z]*_copy=' "$tmp/out" | sort -u | tr -d '\n'; } # what carried large messages, but for packets
 ok "large messages are pushed" counters2 MRMPI_SHM_COPY=push
+is "by that protocol" "$(by)" "by_shared_copy="
 ok "read by the receiver" counters2 MRMPI_SHM_COPY=read
 is "then both ranks were copied to by the kernel" "$(grep -c shm_single_copy_bytes= "$tmp/out")" 2
+is "by that protocol, too" "$(by)" "by_single_copy="
 ok "moved by both" counters2 MRMPI_SHM_COPY=split
+is "by that protocol, but for those with holes" "$(by)" "by_single_copy=by_split_copy="
 is "then, too" "$(grep -c shm_single_copy_bytes= "$tmp/out")" 2
 ok "in whatever way is learnt" counters2 MRMPI_SHM_COPY=auto
 if [ -z "$(sanitizers)" ]; then # whose runtime a user's program has not

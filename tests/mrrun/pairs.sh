@@ -113,10 +113,10 @@ said() { pairs | sed -n 's/^    over 16K: \(the receiver reads\|the sender write
 done_so() { python3 - "$tmp/stats.json" <<'PY'
 import json, sys
 stats = json.load(open(sys.argv[1]))
-total = lambda name: sum(rank["counters"][name] for rank in stats["ranks"])
-stripes = lambda name: sum(rail[name] for rail in stats["rails"])
-print("as datagrams" if total("ud_zcopy") else "the receiver reads" if stripes("stripes_read") else
-      "the sender writes" if stripes("stripes_written") else "in packets" if total("rendezvous_sent") else "not at all", end="")
+total = lambda name: sum(rank["counters"]["by_" + name] for rank in stats["ranks"])
+ways = {"as datagrams": total("datagrams"), "the receiver reads": total("read"),
+        "the sender writes": total("write") + total("crossing") + total("ready"), "in packets": total("packets")}
+print(next((way for way in ways if ways[way]), "not at all"), end="") # some of the messages are better in packets
 PY
 }
 carrier() { pairs | sed -n 's/^      by RDMA  *//p'; }

@@ -91,4 +91,4 @@ void mr_get_begin(struct mr_rndv *r)
     get_some(r);
 }
 
-const struct mr_protocol mr_get_protocol = {.name = "single copy", .progress = get_some};
+const struct mr_protocol mr_get_protocol = {.name = "single copy", .stat = MR_STAT_BY_GET, .progress = get_some};

@@ -178,6 +178,7 @@ static void packets_prefix(struct mr_rndv *r)
 
 const struct mr_protocol mr_packets_protocol = {
     .name = "packets",
+    .stat = MR_STAT_BY_PACKETS,
     .start_recv = packets_recv,
     .answer = MR_PKT_GO,
     .start_send = packets_send,

@@ -21,6 +21,7 @@ struct mr_rndv_means {
 /* NULL: the protocol has no use for it. */
 struct mr_protocol {
     const char *name;
+    enum mr_stat stat; /* counts the messages received by it */
     /* Sender: adds to the offer what the protocol needs. */
     void (*offer)(struct mr_rndv *r, struct mr_rndv_means *m);
     /* Receiver: flags of RTS, one of which the protocol needs (0: none), and its start. False: nothing has happened. */

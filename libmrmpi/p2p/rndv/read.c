@@ -127,6 +127,7 @@ static bool read_front(struct mr_rndv *r, const struct mr_hdr *hdr, const void *
 
 const struct mr_protocol mr_read_protocol = {
     .name = "read",
+    .stat = MR_STAT_BY_READ,
     .offer = read_offer,
     .needs = MR_FLAG_READ,
     .start_recv = read_recv,

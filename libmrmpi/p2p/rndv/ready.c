@@ -273,6 +273,7 @@ void mr_rtr_forget(struct mr_vc *vc, const struct mr_hdr *hdr)
 
 const struct mr_protocol mr_ready_protocol = {
     .name = "ready to receive",
+    .stat = MR_STAT_BY_READY,
     .offer = ready_offer,
     .answer = MR_PKT_RTR,
     .start_send = ready_send,

@@ -163,6 +163,7 @@ static int share_progress(struct mr_rndv *r)
 }
 
 const struct mr_protocol mr_share_protocol = {.name = "shared copy",
+                                              .stat = MR_STAT_BY_SHARE,
                                               .answer = MR_PKT_GO,
                                               .start_send = share_send,
                                               .packet = share_packet,

@@ -181,6 +181,7 @@ static int split_progress(struct mr_rndv *r)
 }
 
 const struct mr_protocol mr_split_protocol = {.name = "split copy",
+                                              .stat = MR_STAT_BY_SPLIT,
                                               .answer = MR_PKT_GO,
                                               .start_send = split_send,
                                               .packet = split_packet,

@@ -213,6 +213,8 @@ void mr_rndv_finish(struct mr_rndv *r, enum mr_err error)
         req->status.error = error;
     if (r->by && r->by->ended)
         r->by->ended(r);
+    if (r->by && !error && !mr_rndv_sends(r))
+        mr_stat_add(r->by->stat, 1);
     mr_rndv_drop(r);
     mr_request_complete(req);
 }

@@ -191,6 +191,7 @@ static void write_landed(struct mr_rndv *r, int error)
 
 const struct mr_protocol mr_write_protocol = {
     .name = "write",
+    .stat = MR_STAT_BY_WRITE,
     .offer = offer_writes,
     .needs = MR_FLAG_PUT,
     .start_recv = write_recv,
@@ -203,6 +204,7 @@ const struct mr_protocol mr_write_protocol = {
 
 const struct mr_protocol mr_crossing_protocol = {
     .name = "write, crossing",
+    .stat = MR_STAT_BY_CROSSING,
     .needs = MR_FLAG_PUT,
     .start_recv = write_recv_crossing,
     .packet = mr_write_packet,
@@ -211,6 +213,7 @@ const struct mr_protocol mr_crossing_protocol = {
 
 const struct mr_protocol mr_datagrams_protocol = {
     .name = "datagrams",
+    .stat = MR_STAT_BY_DATAGRAMS,
     .offer = offer_datagrams,
     .needs = MR_FLAG_DATAGRAMS,
     .start_recv = write_recv_datagrams,
