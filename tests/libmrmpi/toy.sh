@@ -13,7 +13,7 @@ mkdir -p "$copy" && cp -a "$root"/{Makefile,libmrmpi,mrrun} "$copy" || exit 2
 (cd "$root" && find fabricd -name '*.h' -exec cp -a --parents -t "$copy" {} +) || exit 2
 # what does not know the kinds of links is not compiled again, where it was compiled under the names that the copy has
 if [ "$BUILD" = "$root/build" ]; then
-  mkdir -p "$copy/build/obj" && cp -a "$BUILD"/obj/{libmrmpi,mrrun} "$copy/build/obj" || exit 2
+  mkdir -p "$copy/build/obj" && cp -a "$BUILD"/obj/{libmrmpi,mrrun,standard} "$copy/build/obj" || exit 2
 fi
 cp "$root/tests/libmrmpi/toy/toy.c" "$copy/libmrmpi/verbs/link/"
 echo 'MR_KIND(TOY, "toy", mr_link_toy, MR_IS_CONNECTED, "connections that lose every eighth packet")' >>"$copy/libmrmpi/verbs/link/kinds.def"
@@ -22,7 +22,7 @@ is "one file and one row are new" "$(changes | sed 's/^> MR_KIND(TOY, .*/a row/;
   "$(printf '%s\n' added 'a row' 'a file')"
 build() { # without the flags of the make that runs this; its code is not what is measured
   env -u BUILD -u SAN -u MAKEFLAGS -u MAKELEVEL -u MFLAGS -u CFLAGS -u LDFLAGS \
-    make -j2 -C "$copy" OPT=-O0 libraries build/bin/mrrun >"$tmp/made" 2>&1 || { tail -n 20 "$tmp/made"; return 1; }
+    make -j2 -C "$copy" OPT=-O0 DEBUG_INFO=-g0 libraries build/bin/mrrun >"$tmp/made" 2>&1 || { tail -n 20 "$tmp/made"; return 1; }
 }
 ok "the library is built" build
 not_ok "without a warning of the compiler" grep -E '^[^ ]+\.(c|h|def):[0-9:]+ warning' "$tmp/made"
