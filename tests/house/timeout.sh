@@ -25,9 +25,9 @@ kill $pid
 wait $pid
 is "a signal to it is passed on" $? 143
 
-# processor time of a command that computes, in ms, beside five others on its processor
+# processor time of a command that computes, in ms, beside two others on its processor
 processor=$(processor_of $$)
-busy 5 "$processor"
+busy 2 "$processor"
 begin=$EPOCHREALTIME
 TEST_ROOT=0 taskset -c "$processor" timeout -t "$tmp/took" 1 bash -c 'trap "times >$0; exit" TERM; while :; do for i in {1..1000}; do :; done; done' "$tmp/cpu"
 is "a command that computes is ended" $? 124
