@@ -16,6 +16,8 @@
 #                           other work tries take longer, and so does what they wait for. In the end CMD's output is shown
 #   process_gone PID        waits as wait_for until there is no such process
 #   busy COUNT [PROCESSOR]  starts so many that do nothing but compute, on this processor; busy_end, or the test's end, ends them
+#   neighbour               starts a process that computes for 10 ms, rests for 20 ms, and so on: again and again a processor
+#                           is taken from others. busy_end ends it, too
 #   processor_of PID        prints the first of the processors that it may run on
 #   counted COUNTER [RANK]  prints a counter, of all ranks together or one, as `mrrun --stats` has written it to $tmp/out;
 #   most COUNTER            the largest of any rank
@@ -123,6 +125,17 @@ busy() {
     ${2:+taskset -c "$2"} sh -c 'while :; do :; done' &
     tap_busy+=($!)
   done
+}
+neighbour() {
+  mkfifo "$tmp/.rest"
+  # shellcheck disable=SC2016
+  bash -c 'exec 9<>"$1"
+    while :; do
+      end=$((${EPOCHREALTIME//[.,]/} + 10000))
+      while ((${EPOCHREALTIME//[.,]/} < end)); do :; done
+      read -r -t 0.02 -u 9
+    done' neighbour "$tmp/.rest" &
+  tap_busy+=($!)
 }
 busy_end() {
   [ ${#tap_busy[@]} -eq 0 ] || kill "${tap_busy[@]}" 2>/dev/null

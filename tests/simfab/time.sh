@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Virtual time does not depend on the machine: programs print the same digits each time beside a busy loop, whoever comes
+# Virtual time does not depend on the machine: programs print the same digits each time beside a neighbour that computes, whoever comes
 # first; threads that spin on memory without a call see it change at the right time; nobody stops the world but who computes.
 . "$(dirname "$0")/../tap.sh"
 command -v opensm >/dev/null || skip_all "opensm is not installed"
@@ -23,7 +23,7 @@ pair() {
 outcomes() { sort -u "$tmp/all" | wc -l; } # how many different outcomes there were
 timed() { grep -E 'bytes in|iters in|^ [0-9]+ +[0-9]+ ' "$tmp/client"; }
 
-busy 1 # the neighbour that takes a processor away
+neighbour
 
 : >"$tmp/all"
 for i in 1 2 3 4 5; do pair ibv_rc_pingpong -n 200 && timed | tr '\n' ' ' >>"$tmp/all" && echo >>"$tmp/all"; done
