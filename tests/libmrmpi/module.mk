@@ -192,4 +192,4 @@ CFLAGS.tests/libmrmpi/test_handle.c := -Ilibmrmpi/include
 TESTPROGS += tests/libmrmpi/forbid
 tests/libmrmpi/forbid_SRCS := tests/libmrmpi/forbid.c
 SCRIPT_TESTS += tests/libmrmpi/shm.sh tests/libmrmpi/container.sh tests/libmrmpi/waiting.sh tests/libmrmpi/rails.sh tests/libmrmpi/many_rails.sh tests/libmrmpi/pairs.sh tests/libmrmpi/unequal.sh tests/libmrmpi/adaptive.sh tests/libmrmpi/loads.sh tests/libmrmpi/policies.sh tests/libmrmpi/pool.sh tests/libmrmpi/toy.sh tests/libmrmpi/instructions.sh
-LONG_TESTS += tests/libmrmpi/fuzz.sh tests/libmrmpi/pairs.sh:--all tests/libmrmpi/loads.sh:--all
+LONG_TESTS += tests/libmrmpi/fuzz.sh tests/libmrmpi/pairs.sh:--all tests/libmrmpi/loads.sh:--all tests/libmrmpi/instructions.sh:--all
