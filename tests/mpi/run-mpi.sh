@@ -5,7 +5,7 @@
 #   net2  the same over two rails
 #   hydra as shm, started by mpiexec.hydra
 #   rxe1  inside the soft-RoCE laboratory (tests/rxe/lab), over one rail; rxe2 over two. With 2 and 4 ranks
-# PATTERN (an extended regular expression) picks programs by name, MPI_TEST_NOT (another one) leaves some out. MPI_TEST_DIR has the programs, $BUILD/tests/mpi if it is not set. With OTHER_RANKS=yes they run with those numbers of 1, 2, 3,
+# PATTERN (an extended regular expression) picks programs by name, MPI_TEST_NOT (another one, for names with arguments) leaves some out. MPI_TEST_DIR has the programs, $BUILD/tests/mpi if it is not set. With OTHER_RANKS=yes they run with those numbers of 1, 2, 3,
 # 4, 7 and 16 ranks that the list does not have for them, and with those that it has in parentheses. With MPI_TEST_RANKS (a
 # list) they run with those of it that the list has for them, or, if it has none of these, with all; "most" among them is the
 # last number that the list has. MPI_TEST_MORE_RANKS is that list for programs whose names match MPI_TEST_MORE.
@@ -65,9 +65,9 @@ while read -r name modes rest; do
   hydra && [[ ,$modes, == *,shm,* ]] && modes+=,hydra
   [[ ,$modes, == *,${mode%[12]},* ]] || continue
   [[ $name =~ $pattern ]] || continue
-  [[ -n ${MPI_TEST_NOT:-} && $name =~ $MPI_TEST_NOT ]] && continue
   args=()
   [[ $rest == *--* ]] && read -ra args <<<"${rest#*--}"
+  [[ -n ${MPI_TEST_NOT:-} && "$name${args[*]:+ ${args[*]}}" =~ $MPI_TEST_NOT ]] && continue
   ranks=${rest%%--*}
   # a PMI launcher takes a process once
   hydra && [[ ${args[*]} == again ]] && continue
