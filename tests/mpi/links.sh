@@ -97,9 +97,10 @@ ok "uc, such adapters: loss" over uc 1 job "--model $tmp/own.yaml" 2 7 "$(lose 0
 # Connections that take nothing any more, and adapters that say nothing of it. One rail, and then one queue pair beside those for
 # connecting, one of them in reserve: no other link shows that the peer lives.
 deaf='hca: {uc_srq: false, uc_recovers: false'
+rounds=${all:+3}
 for most in ${all:+''} ', max_qp: 3'; do
   printf '%s%s}\nlink: {mtu: 2048}\n' "$deaf" "$most" >"$tmp/deaf.yaml"
-  ok "uc, adapters that are deaf after a write that lost a packet$most: loss" over uc 1 job "--model $tmp/deaf.yaml" 2 3 "$(lose 0.01)"
+  ok "uc, adapters that are deaf after a write that lost a packet$most: loss" over uc 1 job "--model $tmp/deaf.yaml" 2 ${rounds:-2} "$(lose 0.01)"
   ok "connections were made anew ($(counted reopened))" test "$(counted reopened)" -ge 2
 done
 ok "and peers were asked ($(counted questions))" test "$(counted questions)" -ge 2
@@ -139,7 +140,7 @@ if [ -n "$all" ]; then
     ok "$kind: the MPI programs, two rails" over $kind 2 programs net2 .
   done
 else
-  export MPI_TEST_RANKS='3 4'
+  export MPI_TEST_RANKS='3 4' MPI_TEST_MORE='^(part|isendrecv)$' MPI_TEST_MORE_RANKS=3
   ok "ud: MPI programs, two rails" over ud 2 programs net2 '^(p2p_order|p2p_modes|p2p_eager|cancel|threads)$'
   ok "uc: MPI programs, one rail" over uc 1 programs net1 '^(p2p_sizes|isendrecv|p2p_flood|part)$'
   ok "ud,rc: MPI programs, two rails" over ud,rc 2 programs net2 '^(p2p_sizes|p2p_truncate)$'

@@ -5,7 +5,7 @@
 # Programs that go on after the failure of ranks (mrrun --recover): in shared memory, between hosts, over datagrams; ranks
 # that die of SIGKILL at random moments. --all: 200 such runs.
 . "$(dirname "$0")/../tap.sh"
-case ${1:-} in --all) runs=200 stopped=6 rounds=400 ;; *) runs=10 stopped=1 rounds=40 ;; esac
+case ${1:-} in --all) runs=200 stopped=6 rounds=400 ranks=64 ;; *) runs=5 stopped=1 rounds=15 ranks=32 ;; esac
 topology=$(cd "$(dirname "$0")/../.." && pwd)/etc/topologies/two-hosts-two-rails.net
 program=$BUILD/tests/mpi/recover
 
@@ -125,7 +125,6 @@ for kind in auto ud; do
 done
 
 # an agreement goes up a tree and down again, as an allreduce does
-ranks=64
 [ -z "$(sanitizers)" ] || ranks=16 # they take several times as long
 export ranks
 costs() { recover $ranks costs && awk '/^agree/ {print; exit !($2 <= 3 * $4 && $6 < 20000)}' "$tmp/out"; }

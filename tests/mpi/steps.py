@@ -240,7 +240,7 @@ def make_rows(case):
 # ---- the run -------------------------------------------------------------------------------------------------------
 
 JOBS = 2  # at a time
-SOME = 3  # rows of each case in `make check`, and these
+SOME = 2  # rows of each case in `make check`, and these
 ALWAYS = ["connect-8-1/UD_SEND@h1-mlx5_0#1/blip@receiver@arrived"]  # the last port goes when the first request has come
 
 
