@@ -244,16 +244,21 @@ SOME = 2  # rows of each case in `make check`, and these
 ALWAYS = ["connect-8-1/UD_SEND@h1-mlx5_0#1/blip@receiver@arrived"]  # the last port goes when the first request has come
 
 
-def choose(rows, most):
-    """So many rows, so that every step and every fault, end and moment has its turn."""
-    chosen, seen = [], {}
-    for i, r in sorted(enumerate(rows), key=lambda x: (x[0] * 7919) % max(len(rows), 1)):
-        p = r.packet
-        keys = [(p.what, p.host[:2]), (r.fault, r.end, r.moment)]
-        chosen.append((sum(seen.get(k, 0) for k in keys), i, r))
-        for k in keys:
-            seen[k] = seen.get(k, 0) + 1
-    return [r for at, (_, _, r) in enumerate(sorted(chosen, key=lambda x: x[:2])) if at < most or r.name in ALWAYS]
+def choose(rows, most, seen):
+    """
+    So many rows of a case, so that in all cases together every step, every fault, each of them at each, and every end
+    and moment of a fault has its turn. seen: how many rows there are of each so far.
+    """
+    parts = [(r.packet.what, r.fault, (r.packet.what, r.fault), (r.fault, r.end, r.moment)) for r in rows]
+    left = sorted(range(len(rows)), key=lambda i: i * 7919 % len(rows))
+    chosen = [i for i in left if rows[i].name in ALWAYS]
+    for _ in range(min(most, len(rows))):
+        best = min(left, key=lambda i: sum(seen.get(part, 0) for part in parts[i]))
+        left.remove(best)
+        chosen.append(best)
+        for part in parts[best]:
+            seen[part] = seen.get(part, 0) + 1
+    return [rows[i] for i in sorted(set(chosen))]
 
 
 def command(name):
@@ -317,13 +322,13 @@ def main(args):
             return run_named(cases, args, pool, workdir)
         list(pool.map(lambda c: trace(c, workdir), cases))
         part, parts = map(int, args[1].split("/")) if len(args) > 1 else (1, 1)
-        tap = Tap()
+        tap, seen = Tap(), {}
         for case in cases:
             rows = make_rows(case)
             if args and args[0] == "list":
                 print("\n".join(r.name for r in rows))
                 continue
-            rows = [r for r in rows if zlib.crc32(r.name.encode()) % parts == part - 1] if args else choose(rows, SOME)
+            rows = [r for r in rows if zlib.crc32(r.name.encode()) % parts == part - 1] if args else choose(rows, SOME, seen)
             tap.group(case, list(pool.map(run_row, rows)))
         return 0 if args and args[0] == "list" else tap.end()
 
