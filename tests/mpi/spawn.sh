@@ -1,10 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # timeout: 400
-# Processes started by a program (spawn.c): with and without a launcher, and on simulated hosts.
+# Processes started by a program (spawn.c): with and without a launcher, and on simulated hosts. --all: more of them in a row.
 . "$(dirname "$0")/../tap.sh"
 topology=$(cd "$(dirname "$0")/../.." && pwd)/etc/topologies/two-hosts-two-rails.net
 program=${SPAWN_PROGRAM:-$BUILD/tests/mpi/spawn} # standard/abi.sh has its own
+
+many=60
+[ "${1:-}" != --all ] || many=200
 
 job() { # RANKS WORDS...; 0 RANKS: a process without launcher
   local n=$1
@@ -31,8 +34,8 @@ processors=$(nproc)
 ok "without them the processors, or the ranks" universe $((processors > 2 ? processors : 2)) -n 2
 ok "and the same without launcher" job 0 universe "$processors"
 ok "children have children" job 2 tree
-ok "200 in a row leave nothing behind" job 1 many 200 1
-ok "nor do 40 times 8" job 1 many 40 8
+ok "$many in a row leave nothing behind" job 1 many $many 1
+ok "nor do $((many / 5)) times 8" job 1 many $((many / 5)) 8
 ok "what cannot be started is an error of all, not a hang" job 2 wrong
 ok "the launcher of the parents is mrrun" job 2 launcher mrrun
 
