@@ -30,7 +30,7 @@ LOSES = ("lossy", "corrupt")
 SHORT = {"hdr/auto/2/down/1/oneway/h2/0/5", "hdr/auto/2/silent/0/silent/h2/1/5", "sdr-pcix/auto/2/dead/0/down/h2/1/5",
          "hdr/auto/2/dead/0/down/h1/1/40", "sdr-pcix/auto/2/dead/1/silent/h1/0/40", "hdr/auto/2/down/0/lossy/h2/1/5",
          "hdr/auto/2/down/0/lossy/h1/1/5", "hdr/auto/2/lossy/0/corrupt/h2/1/40", "hdr/auto/2/dead/0/dead/h1/1/5",
-         "hdr/uc/2/dead/0/down/h1/1/40", "hdr/uc/4/silent/1/corrupt/h2/0/5", "hdr/auto/2/down/0/silent/h1/1/5",
+         "hdr/uc/2/dead/0/down/h1/1/40", "hdr/auto/2/down/0/silent/h1/1/5",
          "sdr-pcix/auto/4/oneway/0/down/h2/1/5",
          "hdr/auto/2/oneway/0/dead/h1/1/40", "hdr/auto/2/lossy/1/oneway/h1/0/5", "sdr-pcix/auto/4/oneway/1/corrupt/h2/0/40",
          "sdr-pcix/auto/4/corrupt/1/oneway/h2/1/5", "sdr-pcix/auto/4/lossy/1/silent/h2/0/5",

@@ -15,11 +15,11 @@ from table import run_table
 
 BOOT_MS = 1024000  # what clocks say at time 0 of the fabric
 SOON_MS = 20
-SHORT = {"silent/rc/8/out", "silent/rc/65536/in", "silent/uc/1048576/out", "silent/ud/65536/both", "silent/ring/8/both",
+SHORT = {"silent/rc/8/out", "silent/rc/8/in", "silent/uc/1048576/out", "silent/ud/8/both", "silent/ring/8/both",
          "begins/auto/65536/0/h2/loss_out", "begins/ud/8/0/h1/loss", "begins/auto/8/0/h1/down",
-         "loses/rc/8/0.1", "loses/rc/1048576/0.01", "taken/rc/1048576/hdr", "taken/rc/1048576/sdr-pcix/alone", "taken/uc/8/hdr", "incast/rc/16/sdr-pcix",
-         "crossed/rc/8", "crossed/uc/1048576",
-         "crossed/ud/8", "mended/rc", "back/rc/4/300", "pauses/uc/1", "pauses/ud/2", "lost/ud/mute/feed",
+         "loses/rc/8/0.1", "loses/rc/1048576/0.01", "taken/rc/1048576/sdr-pcix/alone", "taken/uc/8/hdr", "incast/rc/16/sdr-pcix",
+         "crossed/rc/8", "crossed/uc/8",
+         "crossed/ud/8", "mended/rc", "back/rc/4/50", "pauses/uc/1", "pauses/ud/2", "lost/ud/mute/feed",
          "lost/uc/cut/wait", "lossy/rc/65536", "lost/rc,ud/dead/wait", "ends/rc/0/h2",
          "ends/rc/1/h2", "ends/rc/0/h1", "computes/ud/8", "computes/uc/out/12000", "computes/uc/after"}
 
