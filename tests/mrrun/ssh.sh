@@ -46,12 +46,14 @@ cat >"$tmp/bin/ssh" <<END
 exec $(command -v ssh) -F "$tmp/config" "\$@"
 END
 chmod +x "$tmp/bin/ssh"
+# the usual exchange of keys takes a client several times as long
 cat >"$tmp/config" <<END
 Host *
   IdentityFile $tmp/key
   IdentitiesOnly yes
   UserKnownHostsFile $tmp/known
   GlobalKnownHostsFile /dev/null
+  KexAlgorithms curve25519-sha256
 END
 name() { # NAME HOST PORT [KNOWN]: a name for ssh
   printf 'Host %s\n  HostName %s\n  Port %d\n  HostKeyAlias %s\n' "$1" "${address[$2]:-$2}" "$3" "$1" >>"$tmp/config"
