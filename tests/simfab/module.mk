@@ -148,7 +148,7 @@ tests/simfab/time_world_SRCS := tests/simfab/time_world.c tests/simfab/host_ends
 tests/simfab/time_world_PKGS := libibverbs
 tests/simfab/time_world_LDLIBS := -lpthread
 SCRIPT_TESTS += tests/simfab/time.sh tests/simfab/time_world.sh tests/simfab/repeat.sh
-LONG_TESTS += tests/simfab/time_stuck.sh tests/simfab/repeat.sh:--all
+LONG_TESTS += tests/simfab/time_stuck.sh tests/simfab/repeat.sh:--all tests/simfab/tsc.sh:--all
 
 # the link layer against arithmetic: the data plane without processes
 LINK_LAB := tests/simfab/link_lab.c tests/simfab/sim_lab.c $(ENGINE_SRCS)

@@ -80,5 +80,5 @@ ok "processes write nonsense into the page that turns are passed by" eval "kill 
 ok "a job beside them does its work" timeout 240 mrrun -n 6 --hosts h1,h2 "$BUILD/tests/mpi/coll"
 kill "${noise[@]}"
 wait_for 60 eval "simfab status | grep -qx 'processes: 0'"
-ok "the engine is there, and serves the next one" timeout 120 mrrun -n 4 --hosts h1,h2 "$BUILD/tests/mpi/coll"
+ok "the engine is there, and serves the next one" timeout 120 mrrun -n 4 --hosts h1,h2 "$BUILD/tests/mpi/p2p_ring"
 done_testing
