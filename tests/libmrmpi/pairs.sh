@@ -81,7 +81,7 @@ not_ok "no plane in common" run a b -- "$job"
 no_subnet() { echo "no rail leads to rank $1: no subnet is common .*Here: mlx5_0 port 1 \\(subnet $2\\). There: mlx5_0 port 1 \\(subnet $3\\)"; }
 one=fe80:: other=fe80:0:0:1::
 like "is told with both prefixes, by the rank that finds out first" "$(no_subnet '1 on h2' $one $other)|$(no_subnet '0 on h1' $other $one)" "$tmp/out"
-ok "four hosts, none like another" run aab ba bbb ab -- "mrrun -n 8 $probe 100"
+ok "four hosts, none like another" run aab ba bbb ab -- "mrrun -n 8 $probe 40"
 
 # both ends say by other numbers which path broke
 # (a path is opened again after 10 ms at the earliest: the rounds after take longer than that)

@@ -46,14 +46,14 @@ between() { test "${1%% *}" -ge "$2" -a "${1%% *}" -le "$3" || { echo "$1"; retu
 S=MRMPI_POLICY_SMALL L=MRMPI_POLICY_LARGE bound="MRMPI_POLICY_SMALL=binding:mlx5_1;MRMPI_POLICY_LARGE=binding:mlx5_1"
 
 table "$two" <<END
-48 52 $S=fair $(np 4096 1000)
-48 52 $S=round-robin $(np 4096 1000)
-48 52 $S=window:16 $(np 4096 1000)
-48 52 $S=window:64K $(np 4096 1000)
-24 26 $S=weighted-round-robin:3,1 $(np 4096 1000)
-78 82 $S=weighted-round-robin:mlx5_0=1,mlx5_1:1=4 $(np 4096 1000)
-0 0 $S=binding $(np 4096 1000)
-100 100 $S=binding:mlx5_1 $(np 4096 1000)
+48 52 $S=fair $(np 4096 480)
+48 52 $S=round-robin $(np 4096 480)
+48 52 $S=window:16 $(np 4096 480)
+48 52 $S=window:64K $(np 4096 480)
+24 26 $S=weighted-round-robin:3,1 $(np 4096 480)
+78 82 $S=weighted-round-robin:mlx5_0=1,mlx5_1:1=4 $(np 4096 480)
+0 0 $S=binding $(np 4096 480)
+100 100 $S=binding:mlx5_1 $(np 4096 480)
 48 52 $L=even $(np 262144 50)
 48 52 $L=adaptive $(np 262144 50)
 48 52 $L=eq3 $(np 262144 50)
@@ -72,10 +72,10 @@ table "$two" <<END
 END
 # fair: what waits for each other goes over the fast rail; of a stream the slow one gets what the fast one has no room for, too
 table "$tmp/slow.net" --model sdr-pcix <<END
-18 22 $S=weighted-round-robin $(np 4096 1000)
-0 0 $S=fair $(np 4096 1000)
+18 22 $S=weighted-round-robin $(np 4096 480)
+0 0 $S=fair $(np 4096 480)
 18 32 $S=fair $(np 4096 1000) -s
-48 52 $S=round-robin $(np 4096 1000)
+48 52 $S=round-robin $(np 4096 480)
 19 21 $L=weighted $(np 262144 50)
 48 52 $L=even $(np 262144 50)
 17 26 $L=adaptive $(np 262144 50)
@@ -97,13 +97,13 @@ two_sockets 0 1 >"$tmp/far.xml"
 near="HWLOC_XMLFILE=$tmp/far.xml;HWLOC_THISSYSTEM=1;$S"
 if taskset -c 1 true 2>/dev/null; then
   table "$two" <<END
-0 2 $near=near taskset -c 0 $(np 4096 1000)
-98 100 $near=near taskset -c 1 $(np 4096 1000)
-98 100 $near=binding:near taskset -c 1 $(np 4096 1000)
-48 52 $near=near taskset -c 0,1 $(np 4096 1000)
-0 0 ${near%;*} taskset -c 0 $(np 8 1000)
-0 2 ${near%;*} taskset -c 0 $(np 4096 1000)
-98 100 ${near%;*} taskset -c 1 $(np 4096 1000)
+0 2 $near=near taskset -c 0 $(np 4096 480)
+98 100 $near=near taskset -c 1 $(np 4096 480)
+98 100 $near=binding:near taskset -c 1 $(np 4096 480)
+48 52 $near=near taskset -c 0,1 $(np 4096 480)
+0 0 ${near%;*} taskset -c 0 $(np 8 480)
+0 2 ${near%;*} taskset -c 0 $(np 4096 480)
+98 100 ${near%;*} taskset -c 1 $(np 4096 480)
 40 50 ${near%;*} taskset -c 0 $(np 8192 1000) -s
 END
 else
