@@ -43,20 +43,8 @@ struct mr_protocol {
     void (*ended)(struct mr_rndv *r);             /* the transfer ends */
 };
 
-/* In the order of the receiver's choice; the last takes anything. */
-#define MR_PROTOCOLS 10
-extern MR_OWN const struct mr_protocol *const mr_protocols[MR_PROTOCOLS];
-
-extern MR_OWN const struct mr_protocol mr_near_protocol;      /* near.c: inside a node; waits for its turn, then: */
-extern MR_OWN const struct mr_protocol mr_get_protocol;       /* get.c: the receiver reads */
-extern MR_OWN const struct mr_protocol mr_share_protocol;     /* share.c: pushed from the front, read from the back */
-extern MR_OWN const struct mr_protocol mr_split_protocol;     /* split.c: written and read */
-extern MR_OWN const struct mr_protocol mr_cheap_protocol;     /* packets.c: if a registration would take longer */
-extern MR_OWN const struct mr_protocol mr_crossing_protocol;  /* write.c: another message is under way the other way */
-extern MR_OWN const struct mr_protocol mr_read_protocol;      /* read.c: the channel reads for the receiver */
-extern MR_OWN const struct mr_protocol mr_ready_protocol;     /* ready.c: announced before it was offered */
-extern MR_OWN const struct mr_protocol mr_write_protocol;     /* write.c: the channel writes for the sender */
-extern MR_OWN const struct mr_protocol mr_datagrams_protocol; /* write.c: or sends datagrams */
-extern MR_OWN const struct mr_protocol mr_packets_protocol;   /* packets.c: copies */
+#define MR_PROTOCOL(descriptor) extern MR_OWN const struct mr_protocol descriptor;
+#include "libmrmpi/p2p/rndv/protocols.def"
+#undef MR_PROTOCOL
 
 #endif

@@ -8,10 +8,12 @@
 
 #define POLL_MOST 64 /* transfers in one poll; the next poll goes on behind them */
 
-const struct mr_protocol *const mr_protocols[MR_PROTOCOLS] = {
-    &mr_near_protocol, &mr_share_protocol, &mr_split_protocol,     &mr_cheap_protocol, &mr_crossing_protocol,
-    &mr_read_protocol, &mr_write_protocol, &mr_datagrams_protocol, &mr_ready_protocol, &mr_packets_protocol,
+static const struct mr_protocol *const protocols[] = {
+#define MR_PROTOCOL(descriptor) &descriptor,
+#include "libmrmpi/p2p/rndv/protocols.def"
+#undef MR_PROTOCOL
 };
+enum { PROTOCOLS = sizeof(protocols) / sizeof(protocols[0]) };
 
 /* ---- sender ------------------------------------------------------------------------------------------------------ */
 
@@ -20,9 +22,9 @@ static int send_offer(struct mr_rndv *r, struct mr_hdr *hdr, unsigned caps)
     struct mr_rndv_means m = {.hdr = hdr, .caps = caps};
     int err;
 
-    for (int i = 0; i < MR_PROTOCOLS; i++)
-        if (mr_protocols[i]->offer)
-            mr_protocols[i]->offer(r, &m);
+    for (int i = 0; i < PROTOCOLS; i++)
+        if (protocols[i]->offer)
+            protocols[i]->offer(r, &m);
     hdr->rreq = r->prefix.len;
     err = mr_vc_send(r->vc, hdr, m.remote, m.num * sizeof(m.remote[0]));
     return err || !r->prefix.len ? err : mr_prefix_send(r);
@@ -54,8 +56,8 @@ enum mr_err mr_rndv_offer(struct mr_request *req, struct mr_vc *vc, struct mr_hd
 /* The receiver has chosen. */
 static void start_sending(struct mr_rndv *r, const struct mr_hdr *hdr, const void *payload, size_t len)
 {
-    for (int i = 0; i < MR_PROTOCOLS; i++) {
-        const struct mr_protocol *p = mr_protocols[i];
+    for (int i = 0; i < PROTOCOLS; i++) {
+        const struct mr_protocol *p = protocols[i];
 
         if (p->start_send && p->answer == hdr->kind && p->start_send(r, hdr, payload, len))
             return;
@@ -90,8 +92,8 @@ void mr_rndv_put_sent(void *cookie, int error)
 /* The first that sender, channel and both buffers can do. */
 static void start_receiving(struct mr_rndv *r, const struct mr_hdr *hdr, const void *payload, size_t len)
 {
-    for (int i = 0; i < MR_PROTOCOLS; i++) {
-        const struct mr_protocol *p = mr_protocols[i];
+    for (int i = 0; i < PROTOCOLS; i++) {
+        const struct mr_protocol *p = protocols[i];
 
         if (p->start_recv && (!p->needs || p->needs & hdr->flags) && p->start_recv(r, hdr, payload, len))
             return;
