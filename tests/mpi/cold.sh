@@ -48,8 +48,8 @@ cold() { # TOPOLOGY MODEL LOADS [SETTING...]
   is "$what: after others as fast as in a fresh process" "$(grep ^used "$tmp/verdict")" ""
 }
 
-cold uneven hdr "both:16384 both:65536 one:16384 trip:262144 alltoall:65536"
-cold even hdr "both:8 both:65536 one:262144 allreduce:4096" MRMPI_LINKS=ud
+cold uneven hdr "both:65536 one:16384 trip:262144"
+cold even hdr "both:8 allreduce:65536" MRMPI_LINKS=ud
 if [ "$all" = --all ]; then
   for bytes in 8 4096 16384 65536 262144 1048576; do
     for kind in trip both one allgather alltoall allreduce; do loads+=" $kind:$bytes"; done
