@@ -12,9 +12,8 @@ programs=$(echo /usr/lib/*/open-coarrays/mpich/bin/OpenCoarrays-*-tests)
 [ -d "$programs" ] || skip_all "OpenCoarrays' tests are not installed (Debian's libcoarrays-mpich-dev)"
 topology=$(cd "$(dirname "$0")/../.." && pwd)/etc/topologies/two-hosts-two-rails.net
 
-some="allocatable_p2p_event_post asynchronous_hello_world atomics co_reduce_test comp_allocated_1 get_with_vector_index
-  issue-422-send register_alloc_vector send_convert_nums static_event_post_issue_293 strided_sendget syncimages_status
-  teams_coarray_sendget"
+some="atomics co_reduce_test get_with_vector_index send_convert_nums static_event_post_issue_293 strided_sendget
+  syncimages_status teams_coarray_sendget"
 
 # But for those that fail under MPICH, too, and between hosts those that take minutes to simulate.
 every() { # node|net

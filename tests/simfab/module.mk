@@ -66,7 +66,7 @@ SCRIPT_TESTS += tests/simfab/copies.sh tests/simfab/cpu_factor.sh tests/simfab/e
 
 # programs that others wrote, unmodified
 SCRIPT_TESTS += $(addprefix tests/simfab/,peers_perftest.sh peers_pingpong.sh peers_ucx.sh peers_mpi.sh peers_rdmacm.sh)
-LONG_TESTS += tests/simfab/peers_matrix.sh tests/simfab/peers_qperf.sh tests/simfab/peers_ucx_ud.sh
+LONG_TESTS += tests/simfab/peers_ucx.sh:--all tests/simfab/peers_matrix.sh tests/simfab/peers_qperf.sh tests/simfab/peers_ucx_ud.sh
 
 # the engine's data plane
 ENGINE_SRCS := $(filter-out simfab/engine/client/main.c,$(wildcard simfab/engine/*/*.c))
