@@ -27,23 +27,26 @@ enum mr_err mr_io_shared_open(struct mr_file *f)
     if (first)
         memset(f->shared->base, 0, sizeof(int64_t));
     err = mr_io_barrier(f);
-    return err ? err : mr_win_lock_all(f->shared, MR_MODE_NOCHECK);
+    if (!err)
+        err = mr_win_lock_all(f->shared, MR_MODE_NOCHECK);
+    if (err) {
+        mr_win_put(f->shared);
+        f->shared = NULL;
+    }
+    return err;
 }
 
 enum mr_err mr_io_shared_close(struct mr_file *f)
 {
     struct mr_win *w = f->shared;
-    enum mr_err err;
+    enum mr_err err, met;
 
     if (!w)
         return MR_SUCCESS;
     f->shared = NULL;
     err = mr_win_unlock_all(w);
-    if (err) {
-        mr_win_put(w);
-        return err;
-    }
-    return mr_win_close(w);
+    met = mr_win_close(w); /* whatever the error: others may still use the pointer */
+    return err ? err : met;
 }
 
 /* Returns the former value while changing it. */

@@ -367,15 +367,51 @@ enum mr_err mr_win_may_close(const struct mr_win *w)
     return mr_epoch_is_over(w) ? MR_SUCCESS : mr_fail(MR_ERR_RMA_SYNC, "MPI_Win_free while an epoch is open");
 }
 
-enum mr_err mr_win_close(struct mr_win *w)
+struct meeting {
+    bool met;
+    enum mr_err err;
+};
+
+static void living_have_met(const struct mr_agreed *d, void *arg)
+{
+    *(struct meeting *)arg = (struct meeting){.met = true, .err = d->error};
+}
+
+static bool has_met_the_living(void *arg)
+{
+    return ((const struct meeting *)arg)->met;
+}
+
+/* With a dead member a barrier ends at once, but others may still need an answer of this process. */
+static enum mr_err meet_living_members(struct mr_win *w)
+{
+    struct meeting m = {0};
+    enum mr_err err = mr_agree(w->comm, w->comm->context, (struct mr_vote){0}, living_have_met, &m);
+
+    if (err)
+        return err;
+    mr_progress_until(has_met_the_living, &m);
+    return m.err ? mr_fail(m.err, "a process of the window has failed") : MR_SUCCESS;
+}
+
+static enum mr_err meet_all(struct mr_win *w)
 {
     struct mr_schedule *s = NULL;
+    enum mr_err err;
+
+    if (mr_config.recover || mr_comm_is_mixed(w->comm)) /* the other job may go on without dead ranks */
+        return meet_living_members(w);
+    err = mr_coll_barrier(w->comm, &s);
+    return mr_coll_run(err, s);
+}
+
+enum mr_err mr_win_close(struct mr_win *w)
+{
     enum mr_err err, met;
 
     err = mr_rma_flush_peers(w);
     mr_lock_settle(w);
-    met = mr_coll_barrier(w->comm, &s);
-    met = mr_coll_run(met, s);
+    met = meet_all(w);
     mr_progress_until(is_quiet, w);
     mr_win_put(w);
     return err ? err : met;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * recover CASE [SEED [ROUNDS [LONGEST_US]]]: programs that go on after the failure of ranks, under mrrun --recover.
+ * recover CASE [SEED [ROUNDS [LONGEST_US [STOPPED]]]]: programs that go on after the failure of ranks, under mrrun
+ * --recover.
  *
  * - failure: rank 1 dies; what the others see, acknowledge, agree on, and make of the rest.
  * - root: rank 0 dies; agreements and a shrink without the root of the tree.
@@ -10,11 +11,13 @@
  * - all: all ranks but the last die.
  * - windows DEAD: that rank dies with locks of the last rank's part of windows, for which others wait.
  * - files DEAD: that rank dies with files open.
+ * - early DEAD: that rank dies, and one of the others frees its windows and closes its file while others still need it.
  * - abort: rank 1 dies; an operation with it, under MPI_ERRORS_ABORT, ends the job.
  * - told: ranks die one after the other; how soon the others know.
  * - host: the agent of the second host dies, with the upper half of the ranks.
  * - cut: something outside cuts the second host off, and the upper half of the ranks dies of that.
- * - calm: nobody dies, although it may look so for a while: ROUNDS, with a pause of LONGEST_US between them.
+ * - calm: nobody dies, although it may look so for a while: ROUNDS, with a pause of LONGEST_US between them. In the
+ *   middle rank 1 is stopped for STOPPED seconds.
  * - chaos: ranks die at random moments up to LONGEST_US, of SIGKILL; survivors repair their communicator and continue.
  */
 #include <signal.h>
@@ -394,6 +397,65 @@ static void files(int dead)
     MPI_Comm_free(&c);
 }
 
+/* A survivor frees the window and closes the file while the others still use its part, and its shared pointer. */
+static void early(int dead)
+{
+    char name[64];
+    int first = dead == 0, x = rank, got = -1;
+    MPI_Win w[2][WINDOWS];
+    MPI_File f;
+    MPI_Comm c, rest;
+    FINE(MPI_Comm_split(MPI_COMM_WORLD, 0, (rank + size - first) % size, &c)); /* the first lives */
+    MPI_Comm_set_errhandler(c, MPI_ERRORS_RETURN);
+    for (int allocated = 0; allocated < 2; allocated++)
+        make_windows(c, allocated, w[allocated]);
+    snprintf(name, sizeof(name), "/tmp/mrmpi-early.%d", (int)getpid());
+    FINE(MPI_Bcast(name, sizeof(name), MPI_CHAR, 0, c));
+    FINE(MPI_File_open(c, name, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &f));
+    FINE(MPI_File_write_shared(f, &x, 1, MPI_INT, MPI_STATUS_IGNORE));
+    FINE(MPI_Barrier(c));
+    if (rank == dead) {
+        usleep(20000);
+        die();
+    }
+    FAILED(MPI_Recv(&x, 1, MPI_INT, (dead + size - first) % size, 0, c, MPI_STATUS_IGNORE));
+    for (int i = 0; rank != first && i < WINDOWS; i++)
+        for (int allocated = 0; allocated < 2; allocated++) {
+            MPI_Win one = w[allocated][i];
+            usleep(5000);
+            if (i == FENCED)
+                continue;
+            take(one, 0);
+            FINE(MPI_Win_lock_all(0, one));
+            ENDS(MPI_Accumulate(&rank, 1, MPI_INT, 0, 60, 1, MPI_INT, MPI_MAX, one)); /* needs a mutex */
+            ENDS(MPI_Win_flush(0, one));
+            FINE(MPI_Put(&rank, 1, MPI_INT, 0, rank, 1, MPI_INT, one));
+            FINE(MPI_Win_flush(0, one));
+            FINE(MPI_Get(&got, 1, MPI_INT, 0, rank, 1, MPI_INT, one));
+            FINE(MPI_Win_flush(0, one));
+            ENDS(MPI_Win_unlock_all(one));
+            EQ(got, rank);
+        }
+    for (int allocated = 0; allocated < 2; allocated++)
+        for (int i = 0; i < WINDOWS; i++) {
+            FAILED(MPI_Win_free(&w[allocated][i]));
+            EQ(w[allocated][i], MPI_WIN_NULL);
+        }
+    for (int i = 0; rank != first && i < 4; i++) {
+        usleep(5000);
+        FINE(MPI_File_write_shared(f, &rank, 1, MPI_INT, MPI_STATUS_IGNORE));
+    }
+    FAILED(MPI_File_close(&f));
+    EQ(f, MPI_FILE_NULL);
+    if (rank == first)
+        EQ(unlink(name), 0);
+    FINE(MPIX_Comm_shrink(c, &rest));
+    use_comm(rest);
+    use_file(rest);
+    MPI_Comm_free(&rest);
+    MPI_Comm_free(&c);
+}
+
 static void abort_by_handler(void)
 {
     int x;
@@ -695,12 +757,25 @@ static void chaos(int rounds, unsigned longest_us)
         MPI_Comm_free(&c);
 }
 
-static void calm(int rounds, unsigned pause_us)
+/* In real time. */
+static void stop_for(int seconds)
+{
+    char command[64];
+    long long begun = real_ns();
+    snprintf(command, sizeof(command), "(sleep %d; kill -CONT %d) >/dev/null 2>&1 &", seconds, (int)getpid());
+    CHECK(!system(command));
+    raise(SIGSTOP);
+    CHECK(real_ns() - begun > seconds * 900000000ll);
+}
+
+static void calm(int rounds, unsigned pause_us, int stopped)
 {
     MPI_Comm c;
     FINE(MPI_Comm_dup(MPI_COMM_WORLD, &c));
     for (int round = 0; round < rounds; round++) {
         int sum, one = 1, flag = 1;
+        if (stopped && rank == 1 && round == rounds / 2)
+            stop_for(stopped);
         FINE(exchange(c, round, round % 2 ? LONGEST : 3000));
         FINE(MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, c));
         EQ(sum, size);
@@ -881,6 +956,8 @@ int main(int argc, char **argv)
         windows((int)seed);
     else if (!strcmp(what, "files"))
         files((int)seed);
+    else if (!strcmp(what, "early"))
+        early((int)seed);
     else if (!strcmp(what, "abort"))
         abort_by_handler();
     else if (!strcmp(what, "told"))
@@ -888,7 +965,7 @@ int main(int argc, char **argv)
     else if (!strcmp(what, "chaos"))
         chaos(argc > 3 ? atoi(argv[3]) : 200, argc > 4 ? (unsigned)atoi(argv[4]) : 60000);
     else if (!strcmp(what, "calm"))
-        calm(argc > 3 ? atoi(argv[3]) : 200, argc > 4 ? (unsigned)atoi(argv[4]) : 0);
+        calm(argc > 3 ? atoi(argv[3]) : 200, argc > 4 ? (unsigned)atoi(argv[4]) : 0, argc > 5 ? atoi(argv[5]) : 0);
     else if (!strcmp(what, "host") || !strcmp(what, "cut"))
         host_goes(!strcmp(what, "host"));
     else if (!strcmp(what, "costs"))

@@ -5,7 +5,7 @@
 # Programs that go on after the failure of ranks (mrrun --recover): in shared memory, between hosts, over datagrams; ranks
 # that die of SIGKILL at random moments. --all: 200 such runs.
 . "$(dirname "$0")/../tap.sh"
-case ${1:-} in --all) runs=200 stopped=6 rounds=400 ranks=64 ;; *) runs=5 stopped=1 rounds=15 ranks=32 ;; esac
+case ${1:-} in --all) runs=200 stopped=5 rounds=400 ranks=64 all=1 ;; *) runs=5 stopped=2 rounds=15 ranks=32 all= ;; esac
 topology=$(cd "$(dirname "$0")/../.." && pwd)/etc/topologies/two-hosts-two-rails.net
 program=$BUILD/tests/mpi/recover
 
@@ -34,6 +34,9 @@ done
 for dead in 0 1; do
   ok "with files open (rank $dead)" recover 4 files $dead
 done
+for dead in 0 3; do
+  ok "a survivor frees and closes what others still use (rank $dead died)" recover 4 early $dead
+done
 not_ok "an error with it under MPI_ERRORS_ABORT ends the job" recover 4 abort
 like "as an abort" 'rank 0 .*abort' "$tmp/out"
 not_ok "and nothing goes on" grep -q "it goes on" "$tmp/out"
@@ -48,7 +51,7 @@ ok "without a failure nothing differs" recover 4 chaos 1 30 0
 
 for kind in auto ud; do
   export MRMPI_LINKS=$kind
-  for case in failure root revoke background groups "windows 0" "windows 1" "windows 2" "windows 3" "files 0" "files 3"; do
+  for case in failure root revoke background groups "windows 0" "windows 1" "windows 2" "windows 3" "files 0" "files 3" "early 0" ${all:+"early 2"}; do
     # shellcheck disable=SC2086
     ok "two hosts ($kind): $case" far 4 $case
   done
@@ -80,24 +83,19 @@ like "loses its ranks" "rank 3 .* cannot reach each other: ending rank 3" "$tmp/
 not_ok "no other rank goes" grep -q "ending rank [01]" "$tmp/out"
 
 # Nobody is taken for dead that lives: stopped for a while, behind rails that lose packets.
-calm() { # SECONDS: of four ranks one is stopped
-  recover 4 calm 1 100 20000 &
-  local job=$! rank
-  wait_for 20 pgrep -f -n "^$program calm" >/dev/null
-  rank=$(pgrep -f -n "^$program calm")
-  kill -STOP "$rank" && sleep "$1"
-  kill -CONT "$rank"
-  wait $job
-}
-ok "a rank that is stopped for $stopped s is not lost" calm $stopped
+ok "a rank that is stopped for $stopped s is not lost" recover 4 calm 1 20 1000 $stopped
+for kind in auto ud; do
+  MRMPI_LINKS=$kind ok "nor on two hosts ($kind)" far 4 calm 1 20 1000 $stopped
+done
 lossy() {
   simfab fault link "h2 mlx5_0" loss=0.01 at=0ms
   simfab fault link "h2 mlx5_1" loss=0.01 at=0ms
-  recover 4 calm 1 $rounds 0
+  recover 4 calm 1 $rounds 0 $stopped
 }
+export stopped
 export -f lossy
 for kind in auto ud; do
-  ok "nor behind rails that lose 1 % of packets ($kind)" between_hosts env MRMPI_LINKS=$kind bash -c lossy
+  ok "nor behind rails that lose 1 % of packets, stopped or not ($kind)" between_hosts env MRMPI_LINKS=$kind bash -c lossy
 done
 
 # Survivors check what they agree on, and each message between them.
