@@ -3,12 +3,14 @@
 # MPI_Comm_spawn of 1 and of 64 processes by one process on this host, from the call to its return at the parent, beside
 # Debian's MPICH and Open MPI, turn by turn: medians of SPAWN_ROUNDS in each of RUNS runs, ms. Then, of 64 ranks under
 # mrrun --recover, MPIX_Comm_agree beside three MPI_Allreduce of an int (medians, ms), and MPIX_Comm_shrink after the
-# death of a rank (the slowest rank, ms): on this host, and on two simulated ones in their time.
-# SPAWN_PARTS: spawn agree simulated, or some of them; SPAWN_RANKS. A limit that is passed is told, and is exit status 1:
-# 50 ms for one process, 1 s for 64, agree no longer than the three, 20 ms to shrink (both: simulated, where a rank has a core).
+# death of a rank (the slowest rank, ms): on this host, and on two simulated ones in their time. Last, how soon a rank that
+# waits for another knows of its death (recover told, 7 deaths in each of RUNS runs, the latest, ms of real time).
+# SPAWN_PARTS: spawn agree simulated told, or some of them; SPAWN_RANKS. A limit that is passed is told, and is exit status 1:
+# 50 ms for one process, 1 s for 64, agree no longer than the three, 20 ms to shrink (both: simulated, where a rank has a core),
+# 10 ms to know of a death on this host, 100 ms between hosts (both: on a quiet machine).
 set -u
 : "${BUILD:?set BUILD to the build directory}"
-: "${RUNS:=3}" "${SPAWN_ROUNDS:=5}" "${SPAWN_RANKS:=1 64}" "${SPAWN_PARTS:=spawn agree simulated}"
+: "${RUNS:=3}" "${SPAWN_ROUNDS:=5}" "${SPAWN_RANKS:=1 64}" "${SPAWN_PARTS:=spawn agree simulated told}"
 export PATH=$BUILD/bin:/usr/sbin:$PATH OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 MRMPI_LOG_LEVEL=0
 cd "$(dirname "$0")" || exit 1
 for program in mpicc.mpich mpicc.openmpi mpiexec.hydra mpirun.openmpi; do
@@ -135,5 +137,22 @@ if wanted simulated; then
   row "on two simulated hosts"
   limit "${a:-0}" "${r:-0}" "agree, ms (three allreduce)"
   limit "${s:-0}" 20 "shrink, ms"
+fi
+
+told() { # WORDS...: mrrun and its options
+  rm -f "$tmp/told"
+  for ((i = 0; i < RUNS; i++)); do
+    timeout 100 "$@" --recover "$BUILD/tests/mpi/recover" told >"$tmp/out" 2>"$tmp/err" </dev/null || { head -n 3 "$tmp/err"; bad=1; }
+    sed -n 's/^told after .* to \(.*\) ms$/\1/p' "$tmp/out" >>"$tmp/told"
+  done
+  latest=$(sort -g "$tmp/told" | tail -n 1)
+}
+if wanted told; then
+  told mrrun -n 8
+  printf '%22s %9s\n' "a death is known" "${latest:--}"
+  limit "${latest:-0}" 10 "known on this host, ms"
+  told simfab run --topology ../etc/topologies/two-hosts-two-rails.net --model hdr -- mrrun -n 8
+  printf '%22s %9s\n' "on two hosts" "${latest:--}"
+  limit "${latest:-0}" 100 "known between hosts, ms"
 fi
 exit $bad
