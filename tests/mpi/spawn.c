@@ -439,7 +439,7 @@ static void many(int rounds, int n)
     await_end_of_jobs();
     kept_measure(&last);
     snprintf(what, sizeof(what), "%d times %d children", rounds, n);
-    kept_compare(what, &first, &last, 0, 0);
+    kept_compare(what, &first, &last);
 }
 
 static void wrong(void)
