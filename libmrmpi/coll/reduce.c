@@ -185,6 +185,10 @@ static void fold_out(struct mr_schedule *s, const struct fold *f, const void *ou
         mr_schedule_send(s, out, count, t, rank - 1);
 }
 
+/*
+ * Partners exchange what they have. Both apply the operation to the same operands in the same order, so all ranks have
+ * the same bits: the maximum of a NaN and a number is either of them, by the order.
+ */
 static void allreduce_doubling(struct mr_schedule *s, void *out, size_t count, struct mr_type *t, struct mr_op *op,
                                struct mr_comm *c)
 {
@@ -197,7 +201,7 @@ static void allreduce_doubling(struct mr_schedule *s, void *out, size_t count, s
         mr_schedule_recv(s, theirs, count, t, peer);
         mr_schedule_send(s, acc, count, t, peer);
         mr_schedule_fence(s);
-        if (pv < f.v || op->commutative) {
+        if (pv < f.v) {
             mr_schedule_reduce(s, op, theirs, acc, count, t);
         } else {
             mr_schedule_reduce(s, op, acc, theirs, count, t);

@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Reductions of floating point: coll_bits SEED [REPETITIONS]. Ranks are late at random, by SEED. All ranks of an
- * allreduce have the same bits; an operation that is repeated on one communicator has the same bits each time, once the
- * communicator has been used a little. Rank 0 prints a digest of each kind of operation: of every result of every rank,
- * so other runs, with other seeds, shall print the same. The last kind adds in the order of arrival, and does not.
+ * Reductions of floating point: coll_bits SEED [REPETITIONS [NUMBERS]], of at most so many numbers. Ranks are late at
+ * random, by SEED. All ranks of an allreduce have the same bits; an operation that is repeated on one communicator has
+ * the same bits each time, once the communicator has been used a little. Rank 0 prints a digest of each kind of
+ * operation: of every result of every rank, so other runs, with other seeds, shall print the same. The last kind adds
+ * in the order of arrival, and does not.
+ *
+ * Some operations have other results with exchanged operands, though the program declares that they commute, or the
+ * standard says so: the larger absolute value of 1 and -1, the maximum of a NaN and a number, of 0 and -0.
  */
+#include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <unistd.h>
@@ -43,9 +48,34 @@ static uint64_t digest_of(uint64_t digest, const void *buf, size_t bytes)
 
 /* ---- kinds of operations: out has room for n, and gets `*got` results ---- */
 
-static const double *in;
+static const double *in, *peculiar; /* peculiar: NaNs, zeros and ones of both signs, by rank and place */
 static double *out;
 static MPI_Request persistent = MPI_REQUEST_NULL;
+static MPI_Datatype pair; /* of doubles */
+static MPI_Op larger, composed;
+
+/* Of pairs, by the first number. */
+static void larger_fn(void *in_pairs, void *inout_pairs, int *n, MPI_Datatype *type)
+{
+    const double *x = in_pairs;
+    double *y = inout_pairs;
+    (void)type;
+    for (int i = 0; i < 2 * *n; i += 2)
+        if (!(fabs(x[i]) < fabs(y[i])))
+            memcpy(y + i, x + i, 2 * sizeof(*y));
+}
+
+/* Pairs (a, b) are functions, z -> a * z + b, of which the first rank's is applied last. */
+static void composed_fn(void *in_pairs, void *inout_pairs, int *n, MPI_Datatype *type)
+{
+    const double *x = in_pairs;
+    double *y = inout_pairs;
+    (void)type;
+    for (int i = 0; i < 2 * *n; i += 2) {
+        y[i + 1] = x[i] * y[i + 1] + x[i + 1];
+        y[i] *= x[i];
+    }
+}
 
 static int allreduce(int n, MPI_Comm c)
 {
@@ -103,6 +133,44 @@ static int reduce_scatter(int n, MPI_Comm c)
     return n / size;
 }
 
+static int allreduce_max(int n, MPI_Comm c)
+{
+    MPI_Allreduce(peculiar, out, n, MPI_DOUBLE, MPI_MAX, c);
+    return n;
+}
+
+static int allreduce_pairs(const double *pairs, int n, MPI_Op op, MPI_Comm c)
+{
+    MPI_Allreduce(pairs, out, (n + 1) / 2, pair, op, c);
+    return (n + 1) / 2 * 2;
+}
+
+static int allreduce_larger(int n, MPI_Comm c)
+{
+    return allreduce_pairs(peculiar, n, larger, c);
+}
+
+static int iallreduce_larger(int n, MPI_Comm c)
+{
+    MPI_Request q;
+    MPI_Iallreduce(peculiar, out, (n + 1) / 2, pair, larger, c, &q);
+    be_late();
+    MPI_Wait(&q, MPI_STATUS_IGNORE);
+    return (n + 1) / 2 * 2;
+}
+
+static int allreduce_composed(int n, MPI_Comm c)
+{
+    return allreduce_pairs(in, n, composed, c);
+}
+
+static int reduce_composed(int n, MPI_Comm c)
+{
+    int root = n % size;
+    MPI_Reduce(in, out, (n + 1) / 2, pair, composed, root, c);
+    return rank == root ? (n + 1) / 2 * 2 : 0;
+}
+
 /* Not an operation of MPI: shows that ranks are late enough to change an order. */
 static int by_arrival(int n, MPI_Comm c)
 {
@@ -127,21 +195,30 @@ static const struct kind {
     int (*run)(int n, MPI_Comm c);
     bool same_everywhere, by_arrival;
 } kinds[] = {
-    {"allreduce", allreduce, true, false},   {"in_place", allreduce_in_place, true, false},
-    {"iallreduce", iallreduce, true, false}, {"allreduce_init", allreduce_init, true, false},
-    {"reduce", reduce, false, false},        {"scan", scan, false, false},
-    {"exscan", exscan, false, false},        {"reduce_scatter", reduce_scatter, false, false},
+    {"allreduce", allreduce, true, false},
+    {"in_place", allreduce_in_place, true, false},
+    {"iallreduce", iallreduce, true, false},
+    {"allreduce_init", allreduce_init, true, false},
+    {"reduce", reduce, false, false},
+    {"scan", scan, false, false},
+    {"exscan", exscan, false, false},
+    {"reduce_scatter", reduce_scatter, false, false},
+    {"max", allreduce_max, true, false},
+    {"larger", allreduce_larger, true, false},
+    {"ilarger", iallreduce_larger, true, false},
+    {"composed", allreduce_composed, true, false},
+    {"reduce_composed", reduce_composed, false, false},
     {"by_arrival", by_arrival, false, true},
 };
 
-static void try(const struct kind *k, int repetitions, uint64_t *all)
+static void try(const struct kind *k, int repetitions, int most, uint64_t *all)
 {
     uint64_t digest = 0;
     for (int s = 0; s < SIZES; s++) {
         int n = sizes[s], times = n > 8193 ? (repetitions + 1) / 2 : repetitions;
         uint64_t settled = 0;
         MPI_Comm c;
-        if (k->by_arrival && n > 4096)
+        if (n > most || (k->by_arrival && n > 4096))
             continue;
         MPI_Comm_dup(MPI_COMM_WORLD, &c);
         for (int i = 0; i < times; i++) {
@@ -166,20 +243,34 @@ static void try(const struct kind *k, int repetitions, uint64_t *all)
 
 int main(int argc, char **argv)
 {
-    int repetitions = argc > 2 ? atoi(argv[2]) : 20;
+    int repetitions = argc > 2 ? atoi(argv[2]) : 20, most = argc > 3 ? atoi(argv[3]) : LONGEST;
     mt_begin(&argc, &argv);
     random_state = (uint64_t)atoi(argv[1]) * 1000003 + (uint64_t)rank;
     draw(1);
-    double *numbers = malloc(LONGEST * sizeof(*numbers));
+    double *numbers = malloc(LONGEST * sizeof(*numbers)), *strange = malloc(LONGEST * sizeof(*strange));
     uint64_t *all = malloc((size_t)size * sizeof(*all));
     out = malloc(LONGEST * sizeof(*out));
-    CHECK(numbers && out && all);
+    CHECK(numbers && strange && out && all);
     for (int i = 0; i < LONGEST; i++) /* sums depend on the order: of different size, and of both signs */
         numbers[i] = (i % 3 ? 1 : -1) / (3.0 + rank + i % 1009) * (rank % 2 ? 1e6 : 1) + 1.0 / (7 + rank);
+    for (int i = 0; i < LONGEST; i++) {
+        static const double values[] = {1, -1, 0, 0, NAN};
+        int k = (i / 2 + rank * (i % 7 + 1)) % 5;
+        strange[i] = k == 3 ? -0.0 : values[k];
+    }
     in = numbers;
+    peculiar = strange;
+    MPI_Type_contiguous(2, MPI_DOUBLE, &pair);
+    MPI_Type_commit(&pair);
+    MPI_Op_create(larger_fn, 1, &larger);
+    MPI_Op_create(composed_fn, 0, &composed);
     for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++)
-        try(&kinds[k], repetitions, all);
+        try(&kinds[k], repetitions, most, all);
+    MPI_Op_free(&larger);
+    MPI_Op_free(&composed);
+    MPI_Type_free(&pair);
     free(numbers);
+    free(strange);
     free(out);
     free(all);
     return mt_end();
