@@ -137,8 +137,31 @@ mkdir "$tmp/in"
 cd "$tmp/in" || exit 2
 if [ -x "$testers/xdlu" ]; then
   ln -s "$testers"/*.dat . # which a tester reads where it is started
+  # ScaLAPACK 2.2.1 hangs or fails with any MPI, now and then: p?lacon compares an estimate, which all ranks have alike, with
+  # EST, to which p?porfs and p?gerfs give no value first. Ranks with other leftovers on their stacks take other branches, and
+  # wait in other collectives. (ScaLAPACK's pull request 122, "Fix uninitialized EST in Placon".) Here EST has a value.
+  cat >lacon.c <<'C'
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#define VECTORS int *n, void *v, int *iv, int *jv, int *desc_v, void *x, int *ix, int *jx, int *desc_x
+void pdlacon_(VECTORS, int *signs, double *est, int *kase)
+{
+    void (*scalapack)(VECTORS, int *, double *, int *) = dlsym(RTLD_NEXT, "pdlacon_");
+    if (*kase == 0)
+        *est = 0;
+    scalapack(n, v, iv, jv, desc_v, x, ix, jx, desc_x, signs, est, kase);
+}
+void pzlacon_(VECTORS, double *est, int *kase)
+{
+    void (*scalapack)(VECTORS, double *, int *) = dlsym(RTLD_NEXT, "pzlacon_");
+    if (*kase == 0)
+        *est = 0;
+    scalapack(n, v, iv, jv, desc_v, x, ix, jx, desc_x, est, kase);
+}
+C
+  ok "a value for ScaLAPACK's EST" gcc -shared -fPIC -o lacon.so lacon.c -ldl
   passes() { # TESTER: all its cases, none of which has failed
-    job -n 4 "$testers/$1" >out 2>err || { tail -n 5 out err; return 1; }
+    job -n 4 env LD_PRELOAD="$PWD/lacon.so" "$testers/$1" >out 2>err || { tail -n 5 out err; return 1; }
     grep -qE '^ *[1-9][0-9]* tests completed and passed|[1-9][0-9]* tests completed without checking|PASSED' out && ! grep -E 'FAILED|^ *[1-9][0-9]* tests completed and failed' out
   }
   for p in xdlu xzlu xdllt xdqr xdls xdtrd xdsvd; do ok "ScaLAPACK: $p" passes $p; done
