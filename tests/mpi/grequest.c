@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Generalized requests that are polled or waited for by functions of the program, with classes; their callbacks'
- * errors. */
+/* Generalized requests that are polled or waited for by functions of the program, with classes. */
 #include "mt.h"
 
 struct job {
     MPI_Request q;
-    int looks, needed, waits, queries, frees, code;
+    int looks, needed, waits, queries, frees;
     MPI_Request inner; /* completed by the poll function */
 };
 
@@ -24,13 +23,14 @@ static int free_fn(void *extra)
 {
     struct job *j = extra;
     j->frees++;
-    return j->code;
+    return MPI_SUCCESS;
 }
 
 static int cancel_fn(void *extra, int complete)
 {
     (void)extra;
-    return complete ? MPI_SUCCESS : MPI_ERR_OTHER;
+    (void)complete;
+    return MPI_SUCCESS;
 }
 
 static int poll_fn(void *extra, MPI_Status *st)
@@ -154,31 +154,11 @@ static void waited(void)
     ended(&j, &st);
 }
 
-static void errors(void)
-{
-    struct job j;
-    int class;
-    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    start(&j, 1);
-    j.code = MPI_ERR_INTERN;
-    CHECK(MPI_Wait(&j.q, MPI_STATUS_IGNORE) != MPI_SUCCESS);
-    start(&j, 1);
-    CHECK(MPI_Cancel(&j.q) != MPI_SUCCESS);
-    MPI_Wait(&j.q, MPI_STATUS_IGNORE);
-    MPI_Isend(NULL, 0, MPI_INT, rank, 1, MPI_COMM_WORLD, &j.inner);
-    MPI_Error_class(MPI_Grequest_complete(j.inner), &class);
-    EQ(class, MPI_ERR_REQUEST);
-    MPI_Wait(&j.inner, MPI_STATUS_IGNORE);
-    MPI_Recv(NULL, 0, MPI_INT, rank, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
-}
-
 int main(int argc, char **argv)
 {
     mt_begin(&argc, &argv);
     polled();
     around_a_message();
     waited();
-    errors();
     return mt_end();
 }

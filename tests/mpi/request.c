@@ -197,6 +197,39 @@ static void generalized(void)
     EQ(frees, 2);
 }
 
+static int failing_fn(void *extra)
+{
+    (void)extra;
+    frees++;
+    return MPI_ERR_INTERN;
+}
+static int refusing_fn(void *extra, int complete)
+{
+    (void)extra;
+    return complete ? MPI_SUCCESS : MPI_ERR_OTHER;
+}
+
+/* An error of a function fails the operation that calls the function. */
+static void generalized_errors(void)
+{
+    MPI_Request q;
+    int n = 1, class, before = frees;
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Grequest_start(query_fn, failing_fn, refusing_fn, &n, &q);
+    CHECK(MPI_Cancel(&q) != MPI_SUCCESS);
+    MPI_Grequest_complete(q);
+    EQ(MPI_Cancel(&q), MPI_SUCCESS);
+    CHECK(MPI_Wait(&q, MPI_STATUS_IGNORE) != MPI_SUCCESS);
+    EQ(frees, before + 1);
+    CHECK(q == MPI_REQUEST_NULL);
+    MPI_Isend(NULL, 0, MPI_INT, rank, 1, MPI_COMM_WORLD, &q);
+    MPI_Error_class(MPI_Grequest_complete(q), &class);
+    EQ(class, MPI_ERR_REQUEST);
+    MPI_Wait(&q, MPI_STATUS_IGNORE);
+    MPI_Recv(NULL, 0, MPI_INT, rank, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+}
+
 static void probes(void)
 {
     int x[3] = {1, 2, 3}, y[3], n, flag;
@@ -264,6 +297,7 @@ int main(int argc, char **argv)
     persistent();
     cancel_and_free();
     generalized();
+    generalized_errors();
     probes();
     proc_null();
     exchange();
