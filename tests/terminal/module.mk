@@ -1,2 +1,3 @@
 # SPDX-License-Identifier: BSD-3-Clause
 SCRIPT_TESTS += tests/terminal/progress.sh
+LONG_TESTS += tests/terminal/progress.sh:--all
