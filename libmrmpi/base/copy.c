@@ -2,7 +2,7 @@
 /* Whether copies are ours to make: see copy.h. */
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/base/copy_loops.h"
-#include "libmrmpi/base/copy_trial.h"
+#include "libmrmpi/base/learn.h"
 
 #include <dlfcn.h>
 #ifdef __x86_64__
@@ -44,20 +44,21 @@ static void copy_by_string(void *to, const void *from, size_t len)
 #endif
 }
 
-/* Each power of two has a trial of its own: where caches end differs. */
+enum { BY_MEMCPY = 1, BY_STRING = 2 }; /* bits of ways */
+
+/* Each power of two has a learner of its own: where caches end differs. */
 void mr_copy_away_long(void *to, const void *from, size_t len)
 {
-    static struct mr_copy_trial trials[4];
-    unsigned at = 0;
+    static struct mr_learn learners[4];
+    unsigned at = 0, way;
     uint64_t begin = mr_clock_ns();
-    bool second;
 
     while (at < 3 && len >= (size_t)MR_COPY_STRING << (at + 1))
         at++;
-    second = mr_copy_trial_next(&trials[at]);
-    if (second)
+    way = mr_learn_next(&learners[at], BY_MEMCPY | BY_STRING, MR_LEARN_SAMPLES);
+    if (1u << way == BY_STRING)
         copy_by_string(to, from, len);
     else
         memcpy(to, from, len);
-    mr_copy_trial_took(&trials[at], second, len, mr_clock_ns() - begin);
+    mr_learn_took(&learners[at], way, (mr_clock_ns() - begin) * 1024000 / len);
 }

@@ -28,7 +28,7 @@ void mr_copy_init(void);                /* finds both; until then all copies are
  * Copies of data in this core's caches, or recently there, to memory that nobody reads at once. From some KiB on, the C
  * library uses the processor's string instruction, but on AMD only below 1 MiB. The instruction writes lines without
  * reading them, and is 1.05 to 1.2 times as fast on some processors (AMD, family 26), and as much slower on others
- * (family 25): long copies find out (copy_trial.h).
+ * (family 25): long copies find out (learn.h).
  */
 #define MR_COPY_STRING (512u << 10)
 extern MR_OWN bool mr_copy_by_string; /* the instruction may be tried */

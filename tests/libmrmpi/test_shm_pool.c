@@ -6,7 +6,6 @@
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/base/copy_loops.h"
-#include "libmrmpi/base/copy_trial.h"
 #include "libmrmpi/base/copier.h"
 #include "libmrmpi/channel/shm_pool.h"
 #include "libmrmpi/channel/shm_ring.h"
@@ -426,29 +425,6 @@ START_TEST(copies_away_just_what_it_shall)
 }
 END_TEST
 
-/* The faster way has all copies but a few; one slow copy says nothing, a change of things does. */
-START_TEST(takes_the_faster_way)
-{
-    static const uint64_t ns[][2] = {{100000, 80000}, {80000, 100000}, {100000, 80000}};
-    struct mr_copy_trial t = {0};
-
-    for (size_t phase = 0; phase < sizeof(ns) / sizeof(ns[0]); phase++) {
-        bool second_is_faster = ns[phase][1] < ns[phase][0];
-        unsigned faster = 0;
-
-        for (unsigned i = 0; i < 10 * MR_COPY_TRIAL_EVERY; i++) {
-            bool second = mr_copy_trial_next(&t);
-
-            faster += second == second_is_faster && i >= 2 * MR_COPY_TRIAL_EVERY;
-            mr_copy_trial_took(&t, second, 1 << 20, ns[phase][second] + (i % 17 ? 0 : 1000000));
-        }
-        ck_assert_uint_ge(faster, 8 * (MR_COPY_TRIAL_EVERY - 2));
-    }
-    mr_copy_trial_took(&t, true, 1, UINT64_MAX / 1024000);
-    ck_assert_uint_eq(t.last[true], UINT32_MAX);
-}
-END_TEST
-
 START_TEST(streams_just_what_it_shall)
 {
     static _Alignas(64) uint8_t to[1024];
@@ -589,7 +565,6 @@ int main(void)
     tcase_add_loop_test(c, packets_between_two_threads, 0, 2);
     tcase_add_loop_test(c, copies_in_just_what_it_shall, 0, 2 + (int)mr_vectors());
     tcase_add_loop_test(c, copies_away_just_what_it_shall, 0, 2);
-    tcase_add_test(c, takes_the_faster_way);
     tcase_add_test(c, streams_just_what_it_shall);
     tcase_add_test(c, streams_after_slow_copies_in_a_row);
     tcase_add_test(c, tells_near_from_far);
