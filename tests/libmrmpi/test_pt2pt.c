@@ -154,11 +154,15 @@ START_TEST(refused_split)
 }
 END_TEST
 
+/* Every mode has been tried. */
 static bool has_settled(int rank)
 {
-    for (int load = 0; load < MR_LOADS; load++)
-        if (!mr_rndvs.near.modes.cell[load][2].settled && (load != MR_LOAD_BOTH || rank == 0)) /* the follower */
+    for (int load = 0; load < MR_LOADS; load++) {
+        const struct mr_learn *cell = &mr_rndvs.near.modes.cell[load][2];
+
+        if ((!cell->begun || cell->due || cell->left) && (load != MR_LOAD_BOTH || rank == 0)) /* the follower */
             return false;
+    }
     return true;
 }
 

@@ -4,16 +4,13 @@
  *
  * The fastest mode depends on the machine (shared caches, copies by the kernel), on the length, and on other work of
  * the two cores: a core that sends and receives at the same time copies twice as much if both ranks copy each byte.
- * None of this is known beforehand. So the receiver, which chooses, tries each mode on a few messages of a size and a
- * load, keeps the mode with the least time per byte, and tries the others again: now and then, and when the kept mode
- * takes longer than before.
+ * None of this is known beforehand. So the receiver, which chooses, has a learner (base/learn.h) for each size and
+ * load. At first each mode is tried. A new size begins with the knowledge of the nearest known size.
  *
- * A mode is kept for a run of messages. A few are received at a time, so that they end in turn: the time from one end
- * to the next is the time of a message. With more than one, MR_COPY_MEAN in a row are one sample, and only behind
- * others of the same mode, since data of the later ones is worked off while the earlier ones are waited for. Of each
- * mode the median of the last MR_COPY_SAMPLES samples counts, so a single late one decides nothing; samples of an
- * earlier trial are dropped. At first each mode has two runs, of which the first warms memory and caches (pushed
- * messages take longer, once). A new size begins with its neighbour's knowledge.
+ * A few messages are received at a time, so that they end in turn: the time from one end to the next is the time of a
+ * message. With more than one, MR_COPY_MEAN in a row are one sample, and only behind others of the same mode, since
+ * data of the later ones is worked off while the earlier ones are waited for. The first pushed messages do not count:
+ * the pool has to be in the caches.
  *
  * Pure: one struct for all peers of a process on its node; no packets, and the times are given.
  */
@@ -24,11 +21,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum mr_copy_mode {
-    MR_COPY_PUSH,  /* both copy, piece by piece, through shared memory */
-    MR_COPY_READ,  /* the receiver copies from the sender's memory */
-    MR_COPY_SPLIT, /* the receiver so the back half, the sender into its memory the front half */
-    MR_COPY_MODES
+#include "libmrmpi/base/learn.h"
+
+enum mr_copy_mode {                /* ways of the learner */
+                    MR_COPY_PUSH,  /* both copy, piece by piece, through shared memory */
+                    MR_COPY_READ,  /* the receiver copies from the sender's memory */
+                    MR_COPY_SPLIT, /* the receiver so the back half, the sender into its memory the front half */
+                    MR_COPY_MODES
 };
 
 enum mr_copy_load {
@@ -38,39 +37,20 @@ enum mr_copy_load {
     MR_LOADS
 };
 
-#define MR_COPY_SAMPLES  3
-#define MR_COPY_SIZES    8          /* up to 32 KiB, 64 KiB, ... 2 MiB, more */
-#define MR_COPY_MEAN     4          /* messages of a sample where others are under way, */
-#define MR_COPY_BEHIND   3          /* and this number before them, whose times do not count */
-#define MR_COPY_ROUNDS   2          /* runs of each mode before the first choice */
-#define MR_COPY_WARM     (3u << 20) /* bytes pushed before it counts: then a pool (shm_pool.h) is in the caches */
-#define MR_COPY_RUN      64         /* messages of a run of the best mode, at first; */
-#define MR_COPY_RUN_MOST 1024       /* twice as many each time that the others are found to be no better */
-#define MR_COPY_FAR      128        /* messages until a mode is tried again that took half as long again, at first; */
-#define MR_COPY_FAR_MOST 8192       /* four times as many each time */
-
-struct mr_copy_cell {
-    uint32_t ps[MR_COPY_MODES][MR_COPY_SAMPLES]; /* for a byte */
-    uint8_t num[MR_COPY_MODES];                  /* samples taken, at most MR_COPY_SAMPLES */
-    uint8_t next[MR_COPY_MODES];                 /* place of the oldest */
-    uint8_t rounds[MR_COPY_MODES];               /* runs that have tried it */
-    bool begun, trying, settled;                 /* a mode has been chosen */
-    bool stale;                                  /* the samples of the mode on trial are old */
-    uint8_t now, best, turn; /* modes: of this run, of the last run without a trial, next to be tried */
-    uint16_t left, run;      /* messages of this run, of the next one of the best mode */
-    uint16_t far, far_next;  /* messages since a far mode was tried, and until the next one is */
-    uint32_t settled_ps;     /* time of the best when chosen */
-};
+#define MR_COPY_SIZES  8          /* up to 32 KiB, 64 KiB, ... 2 MiB, more */
+#define MR_COPY_MEAN   4          /* messages of a sample where others are under way, */
+#define MR_COPY_BEHIND 3          /* and this number before them, whose times do not count */
+#define MR_COPY_WARM   (3u << 20) /* bytes pushed before it counts: then a pool (shm_pool.h) is in the caches */
 
 struct mr_copy_modes {
-    struct mr_copy_cell cell[MR_LOADS][MR_COPY_SIZES];
-    uint64_t last_end_ns, last_ns;   /* end and time of the message before; */
-    const struct mr_copy_cell *last; /* its cell, */
-    enum mr_copy_mode last_mode;     /* its mode, */
-    unsigned in_row;                 /* and the number of equal ones in a row: */
-    uint64_t sum_ns, sum_len;        /* sums of the next sample */
-    uint64_t pushed;                 /* bytes so far, until enough */
-    unsigned refused;                /* modes that are impossible: bits */
+    struct mr_learn cell[MR_LOADS][MR_COPY_SIZES];
+    uint64_t last_end_ns, last_ns; /* end and time of the message before; */
+    const struct mr_learn *last;   /* its cell, */
+    enum mr_copy_mode last_mode;   /* its mode, */
+    unsigned in_row;               /* and the number of equal ones in a row: */
+    uint64_t sum_ns, sum_len;      /* sums of the next sample */
+    uint64_t pushed;               /* bytes so far, until enough */
+    unsigned refused;              /* modes that are impossible: bits */
 };
 
 /* A message's mode, and the cell of its sample. */
@@ -99,10 +79,8 @@ bool mr_copy_mode_follows(const struct mr_copy_modes *w, uint64_t now_ns);
 void mr_copy_mode_ended(struct mr_copy_modes *w, const struct mr_copy_choice *c, uint64_t now_ns);
 /* The mode is impossible: no longer chosen, unless there is no other. */
 void mr_copy_mode_refuse(struct mr_copy_modes *w, enum mr_copy_mode mode);
-/* The cost of a mode: ps per byte; 0: unknown. */
-uint32_t mr_copy_mode_cost(const struct mr_copy_cell *cell, enum mr_copy_mode mode);
-/* The same in words. False: nothing is known yet. */
-bool mr_copy_mode_describe(const struct mr_copy_cell *cell, char *line, size_t size);
+/* The costs of modes, in words. False: nothing is known yet. */
+bool mr_copy_mode_describe(const struct mr_learn *cell, char *line, size_t size);
 extern const char *const mr_copy_mode_names[MR_COPY_MODES + 1]; /* the last is NULL */
 
 #endif
