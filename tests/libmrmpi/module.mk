@@ -3,7 +3,7 @@
 
 # pt2pt, channel, base: without a launcher; fake_world stands for launch and core
 FAKE_WORLD_SRCS := tests/libmrmpi/fake_world.c libmrmpi/channel/vc.c libmrmpi/channel/reorder.c libmrmpi/channel/channel.c libmrmpi/channel/self.c \
-    libmrmpi/channel/shm.c libmrmpi/channel/shm_recv.c libmrmpi/channel/shm_sleep.c libmrmpi/channel/shm_segment.c libmrmpi/channel/shm_cores.c libmrmpi/channel/cma.c libmrmpi/channel/stream.c libmrmpi/core/error.c libmrmpi/core/group.c libmrmpi/launch/ends.c libmrmpi/launch/guests.c \
+    libmrmpi/channel/shm.c libmrmpi/channel/shm_recv.c libmrmpi/channel/shm_sleep.c libmrmpi/channel/shm_segment.c libmrmpi/channel/shm_cores.c libmrmpi/channel/cma.c libmrmpi/channel/stream.c libmrmpi/channel/job_ring.c libmrmpi/core/error.c libmrmpi/core/group.c libmrmpi/launch/ends.c libmrmpi/launch/guests.c \
     $(wildcard libmrmpi/base/*.c) $(wildcard libmrmpi/p2p/match/*.c) $(wildcard libmrmpi/p2p/choice/*.c) $(wildcard libmrmpi/p2p/*.c) $(wildcard libmrmpi/p2p/fault/*.c) $(wildcard libmrmpi/p2p/rndv/*.c) $(wildcard libmrmpi/p2p/request/*.c) $(wildcard libmrmpi/p2p/progress/*.c) $(wildcard libmrmpi/p2p/derived/*.c)
 
 # the cost model, whose file reads a setting
@@ -22,6 +22,7 @@ $(call unit_test,test_learn)
 $(call unit_test,test_claim)
 $(call unit_test,test_config,libmrmpi/base/config.c libmrmpi/base/config_table.c libmrmpi/base/log.c)
 $(call unit_test,test_shm_ring)
+$(call unit_test,test_job_ring,libmrmpi/channel/job_ring.c)
 $(call unit_test,test_shm_sleep,libmrmpi/channel/shm_sleep.c libmrmpi/base/clock.c libmrmpi/base/lock.c)
 $(call unit_test,test_shm_cores,libmrmpi/channel/shm_cores.c)
 $(call unit_test,test_shm_answer)
