@@ -7,6 +7,7 @@
 #include "libmrmpi/base/lock.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <stddef.h>
@@ -149,16 +150,35 @@ static bool is_wanted_now(void)
     return yes;
 }
 
-/* By sleeping, not by waiting for a condition: on a simulated fabric a time-out lets no time pass, a sleep does. */
-void mr_lock_nap(uint64_t ns)
+/* True: by the descriptor. */
+static bool woken_by(int fd, uint64_t ns)
+{
+    struct timespec time = {.tv_sec = (time_t)(ns / 1000000000), .tv_nsec = (long)(ns % 1000000000)};
+
+    if (fd >= 0)
+        return ppoll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, &time, NULL) > 0;
+    nanosleep(&time, NULL);
+    return false;
+}
+
+/*
+ * Without a descriptor by sleeping, not by waiting for a condition: on a simulated fabric a time-out lets no time pass,
+ * a sleep does.
+ */
+void mr_lock_nap_by(uint64_t ns, int fd)
 {
     while (ns && !(mr_threaded && is_wanted_now())) {
         uint64_t slice = mr_threaded && ns > NAP_SLICE_NS ? NAP_SLICE_NS : ns;
 
-        nanosleep(&(struct timespec){.tv_sec = (time_t)(slice / 1000000000), .tv_nsec = (long)(slice % 1000000000)},
-                  NULL);
+        if (woken_by(fd, slice))
+            return;
         ns -= slice;
     }
+}
+
+void mr_lock_nap(uint64_t ns)
+{
+    mr_lock_nap_by(ns, -1);
 }
 
 static struct waiter *whose_turn(void)

@@ -37,6 +37,7 @@ void mr_lock_pass(void); /* unlock, where others queue */
 bool mr_lock_hand_over(struct mr_lock_wish w);
 /* By the holder, who keeps the lock: sleeps for ns, or until a thread wants the lock and can use it. */
 void mr_lock_nap(uint64_t ns);
+void mr_lock_nap_by(uint64_t ns, int fd); /* or until the descriptor is readable; -1: none */
 
 static inline void mr_lock(void)
 {

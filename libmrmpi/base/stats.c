@@ -48,6 +48,8 @@ static const struct {
                             MR_TOPIC_MESSAGES},
     [MR_STAT_SHM_SINGLE_COPY] = {"shm_single_copy_bytes", "bytes read directly from other processes",
                                  MR_TOPIC_MESSAGES},
+    [MR_STAT_SHM_JOBS_SENT] = {"shm_jobs_sent", "packets through shared memory to processes of other jobs",
+                               MR_TOPIC_MESSAGES},
     [MR_STAT_COLL_NODE] = {"coll_node", "collective operations through memory that all their ranks share",
                            MR_TOPIC_MESSAGES},
     [MR_STAT_NET_SENT] = {"net_sent", "packets to ranks of other nodes", MR_TOPIC_RAILS},

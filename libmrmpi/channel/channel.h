@@ -131,9 +131,10 @@ struct mr_guest_rails {
     bool (*forget)(int number);                /* frees what is left of closed ways. False: something is */
 };
 
-extern const struct mr_channel_ops mr_channel_self; /* self.c */
-extern const struct mr_channel_ops mr_channel_shm;  /* shm.c */
-extern const struct mr_channel_ops mr_channel_stream;
+extern const struct mr_channel_ops mr_channel_self;   /* self.c */
+extern const struct mr_channel_ops mr_channel_shm;    /* shm.c */
+extern const struct mr_channel_ops mr_channel_stream; /* stream.c */
+extern const struct mr_channel_ops mr_channel_ring;   /* to guests on this node */
 
 /* ---- called by channels ------------------------------------------------------------------------------------------ */
 
@@ -236,6 +237,12 @@ void mr_stream_lose(struct mr_vc *vc, int error);
 /* Asks the guest's process by TCP. mr_stream_answers: the process has answered the last question. */
 void mr_stream_ask(struct mr_vc *vc);
 bool mr_stream_answers(const struct mr_vc *vc);
+/*
+ * Around a sleep with the library's lock: guests of this node wake by the descriptor *fd (-1: none). False: a packet is
+ * there. After true with a descriptor, mr_stream_rise follows.
+ */
+bool mr_stream_doze(int *fd);
+void mr_stream_rise(void);
 
 /* ---- sizes ------------------------------------------------------------------------------------------------------- */
 

@@ -1,12 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Channel stream: packets between processes of different jobs, over TCP.
+ * Channel stream: packets between processes of different jobs, over sockets, and through rings inside a node.
  *
  * Each process listens, and writes over the connections that it has opened only, so two processes have one connection
  * for each direction. A connection begins with a hello: the secret of the receiver's card, and the card of the sender.
  * Frames follow: a packet, or BYE, behind which the connection may end. A connection that ends behind a packet means
  * that its sender has failed. A connection is opened when the virtual channel is made, even to a process from which
  * packets are only received: its end is the sign of the failure of that process.
+ *
+ * Two processes of a user on one node connect by local sockets: a listener has an abstract name made of its card,
+ * beside its TCP port. The sender passes a ring of shared memory over the connection (job_ring.h): RING offers the
+ * ring, and carries the descriptor. A receiver with a mapping of the ring answers TAKEN, over its own connection. Then
+ * the sender says USED, and all later packets of the connection go through the ring. The receiver reads the ring from
+ * USED on, and empties the ring before BYE, or the end of the connection, counts: packets stay in order. Without a
+ * ring, for whatever reason, packets go on over the socket. WAKE ends the sleep of a receiver.
  *
  * On one node large messages are copied by the receiver from the sender's memory (cma.h). The hello names the sender's
  * process, and the place of the process's secret in its memory: a receiver that reads the secret there has the kernel's
@@ -35,19 +42,24 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/channel/channel.h"
 #include "libmrmpi/channel/cma.h"
+#include "libmrmpi/channel/job_ring.h"
+#include "libmrmpi/channel/shm_ring.h"
+#include "libmrmpi/channel/shm_ring_writer.h"
 #include "libmrmpi/launch/launch.h"
 
-#define STREAM_MAGIC    0x6d726d7073747233u /* changes with the frames */
+#define STREAM_MAGIC    0x6d726d7073747234u /* changes with the frames */
 #define STREAM_EAGER    (16u << 10)
 #define STREAM_PACKET   (64u << 10)
 #define STREAM_BUFFER   (STREAM_PACKET + (32u << 10)) /* more than a frame: several short ones are read at once */
@@ -60,6 +72,15 @@
 #define STREAM_HELLO_MS 5000                       /* of each */
 #define STREAM_TRIES    16                         /* connections of a process that ended before its hello */
 #define STREAM_AHEAD    (MR_REORDER_AHEAD_MAX / 2) /* packets under way here when others begin to go over rails */
+#define STREAM_SHORT    (4096 + 1)                 /* shorter messages take the fast path into a ring */
+#define STREAM_BATCH    16                         /* packets of one ring in one poll */
+/* While all packets come through rings, sockets tell of ends only: a waiter polls sockets less often at first. */
+#define STREAM_EVERY_RING 32
+#define STREAM_KEEN       1024 /* idle polls */
+/* Rings to few processes are deep; with many, their memory matters more. */
+#define STREAM_FEW_RINGS 8
+static const struct mr_ring_shape deep_ring = {.num_slots = 64, .data_bytes = 256u << 10};
+static const struct mr_ring_shape flat_ring = {.num_slots = 32, .data_bytes = 2 * STREAM_PACKET};
 
 struct stream_hello {
     uint64_t magic, secret[2];
@@ -76,7 +97,11 @@ enum {
     FRAME_ASK,
     FRAME_COUNT, /* hdr.seq: packets delivered */
     FRAME_OFF,
-    FRAME_LOST, /* our end of the way over rails is closed: nothing gets through. The packets follow here */
+    FRAME_LOST,  /* our end of the way over rails is closed: nothing gets through. The packets follow here */
+    FRAME_RING,  /* hdr.seq: its number; its shape, and the descriptor */
+    FRAME_TAKEN, /* hdr.seq: the number of the receiver's ring */
+    FRAME_USED,
+    FRAME_WAKE,
 };
 
 struct stream_frame {
@@ -106,13 +131,31 @@ struct stream_bytes { /* not yet written */
     struct stream_bytes *next;
     size_t at, len;
     bool packet;
+    int fd; /* goes with the first byte, and is closed then; -1: none */
     uint8_t data[];
+};
+
+struct stream_packet { /* of a full ring */
+    struct stream_packet *next;
+    struct mr_hdr hdr;
+    size_t len;
+    uint8_t payload[];
+};
+
+/* Our ring to a process, which ends with our connection to the process. */
+struct stream_ring {
+    struct mr_job_ring memory; /* not mapped: none */
+    struct mr_ring_writer writer;
+    uint32_t number; /* of the last ring to the process */
+    bool used;
+    struct stream_packet *first, **last; /* packets that wait for room, also among num_waiting */
 };
 
 struct stream_peer {
     enum stream_end end;
     struct mr_vc *vc;
-    int fd; /* packets to the process; -1: not open */
+    int fd;     /* packets to the process; -1: not open */
+    bool local; /* the connection is one of local sockets */
     bool connecting, leaving /* behind BYE */, wants_room, failed;
     unsigned next_address, tries;
     struct stream_bytes *first, **last;
@@ -132,6 +175,7 @@ struct stream_peer {
     int error;              /* RAILS_LOST */
     uint8_t *offer;         /* the guest's, before there are rails here; NULL: none */
     uint32_t offer_len;
+    struct stream_ring ring;
     struct stream_peer *next;
 };
 
@@ -140,26 +184,37 @@ struct stream_in {
     int fd;
     struct stream_peer *peer; /* NULL: a stranger */
     bool bye, ends;           /* ends: the process */
+    bool local;               /* of local sockets */
     struct stream_in *next;
-    size_t have;    /* bytes of data, or of the hello */
-    uint8_t *data;  /* [STREAM_BUFFER]; NULL: a stranger */
-    uint64_t since; /* ns: when the stranger came */
+    int given;               /* a descriptor that has come; -1: none */
+    struct mr_job_ring ring; /* not mapped: none */
+    struct mr_ring_reader reader;
+    uint32_t ring_number;
+    bool ring_taken, ring_used;  /* TAKEN has been said; USED heard */
+    struct stream_in *next_used; /* in stream.used */
+    size_t have;                 /* bytes of data, or of the hello */
+    uint8_t *data;               /* [STREAM_BUFFER]; NULL: a stranger */
+    uint64_t since;              /* ns: when the stranger came */
     struct stream_hello hello;
 };
 
 static struct {
     bool open;
-    int epoll, listener;
+    int epoll, listener, local /* -1: none */;
     enum stream_end listens;
     struct mr_card card;
     struct stream_peer *peers;
     struct stream_in *ins;
     struct stream_in *strangers, **strangers_end; /* the oldest first */
     unsigned num_strangers, num_waiting, rounds;
-    bool failing; /* some peer has failed in a send: the next poll says so */
-    bool closing; /* some peer's rails have to be looked at */
-    bool resumes; /* some peer does not pause any more */
-} stream = {.epoll = -1, .listener = -1};
+    struct stream_in *used;                              /* those whose packets come through rings */
+    unsigned num_ins, num_used, num_rings, num_in_queue; /* rings of ours; packets that wait for room there */
+    uint8_t *copy;                                       /* [STREAM_PACKET]; NULL: no ring has been taken yet */
+    bool looks;                                          /* at the sockets, in the next poll */
+    bool failing;                                        /* some peer has failed in a send: the next poll says so */
+    bool closing;                                        /* some peer's rails have to be looked at */
+    bool resumes;                                        /* some peer does not pause any more */
+} stream = {.epoll = -1, .listener = -1, .local = -1};
 
 /* ---- our end ----------------------------------------------------------------------------------------------------- */
 
@@ -235,6 +290,40 @@ static int bind_listener(sa_family_t family, in_port_t *port)
     return no;
 }
 
+/* Unique in the namespace of the network, as the port is. Returns the length. */
+static socklen_t local_address(const struct mr_card *card, struct sockaddr_un *at)
+{
+    *at = (struct sockaddr_un){.sun_family = AF_UNIX};
+    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
+                       (size_t)snprintf(at->sun_path + 1, sizeof at->sun_path - 1, "mrmpi-%016llx-%u-%u",
+                                        (unsigned long long)card->job, card->rank, card->port));
+}
+
+/* Without it the processes of this node reach us by TCP. */
+static void bind_local(const struct mr_card *card)
+{
+    struct sockaddr_un at;
+    socklen_t len = local_address(card, &at);
+
+    stream.local = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (stream.local >= 0 && !bind(stream.local, (struct sockaddr *)&at, len) &&
+        !listen(stream.local, STREAM_BACKLOG) && !watch_socket(EPOLL_CTL_ADD, stream.local, EPOLLIN, &stream.listens))
+        return;
+    mr_log(MR_LOG_INFO, "no shared memory with processes of other jobs: no local socket: %m");
+    if (stream.local >= 0)
+        close(stream.local);
+    stream.local = -1;
+}
+
+/* The process at the other end is of our user. */
+static bool is_ours(int fd)
+{
+    struct ucred who;
+    socklen_t len = sizeof who;
+
+    return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len) && who.uid == geteuid();
+}
+
 static int begin_listening(struct mr_card *card)
 {
     sa_family_t family = AF_INET6;
@@ -253,6 +342,8 @@ static int begin_listening(struct mr_card *card)
         err = -errno;
     card->port = ntohs(port);
     list_addresses(card, family);
+    if (!err && card->host)
+        bind_local(card);
     return err;
 }
 
@@ -260,9 +351,11 @@ static void close_listener(void)
 {
     if (stream.listener >= 0)
         close(stream.listener);
+    if (stream.local >= 0)
+        close(stream.local);
     if (stream.epoll >= 0)
         close(stream.epoll);
-    stream.listener = stream.epoll = -1;
+    stream.listener = stream.local = stream.epoll = -1;
 }
 
 int mr_stream_open(struct mr_card *card)
@@ -303,7 +396,42 @@ static void drop_bytes(struct stream_peer *p)
         stream.num_waiting--;
         mr_channel_waiting--;
     }
+    if (b->fd >= 0)
+        close(b->fd);
     free(b);
+}
+
+static void count_queued(struct stream_peer *p, int more)
+{
+    p->num_waiting += (unsigned)more;
+    stream.num_waiting += (unsigned)more;
+    stream.num_in_queue += (unsigned)more;
+    mr_channel_waiting += (unsigned)more;
+}
+
+static void drop_packet(struct stream_peer *p)
+{
+    struct stream_packet *w = p->ring.first;
+
+    p->ring.first = w->next;
+    if (!p->ring.first)
+        p->ring.last = &p->ring.first;
+    count_queued(p, -1);
+    free(w);
+}
+
+/* The receiver still has the contents, by a mapping of its own. */
+static void drop_ring(struct stream_peer *p)
+{
+    if (!p->ring.memory.head)
+        return;
+    while (p->ring.first)
+        drop_packet(p);
+    mr_job_ring_leave(&p->ring.memory);
+    stream.num_rings--;
+    if (p->ring.used)
+        mr_vc_change(p->vc, &mr_channel_stream);
+    p->ring.used = false;
 }
 
 static void close_out(struct stream_peer *p)
@@ -311,9 +439,10 @@ static void close_out(struct stream_peer *p)
     if (p->fd >= 0)
         close_watched(p->fd);
     p->fd = -1;
-    p->connecting = p->leaving = p->wants_room = false;
+    p->local = p->connecting = p->leaving = p->wants_room = false;
     while (p->first)
         drop_bytes(p);
+    drop_ring(p);
 }
 
 /* Not from a send: the poll says so. */
@@ -332,7 +461,7 @@ static int put_off(struct stream_peer *p, const struct iovec *part, int num, siz
     b = malloc(sizeof *b + len - done);
     if (!b)
         return -ENOMEM;
-    *b = (struct stream_bytes){.packet = packet};
+    *b = (struct stream_bytes){.packet = packet, .fd = -1};
     for (int i = 0; i < num; i++) {
         size_t from = skip < part[i].iov_len ? skip : part[i].iov_len;
 
@@ -356,12 +485,38 @@ static bool would_block(int err)
     return err == EAGAIN || err == EWOULDBLOCK || err == EINTR;
 }
 
+union stream_control {
+    struct cmsghdr align;
+    char bytes[CMSG_SPACE(sizeof(int))];
+};
+
+/* If the kernel refuses the descriptor, the bytes go without. */
+static ssize_t send_bytes(int fd, struct stream_bytes *b)
+{
+    struct iovec part = {b->data + b->at, b->len - b->at};
+    union stream_control control = {.bytes = {0}};
+    struct msghdr msg = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
+    ssize_t n;
+
+    if (b->fd < 0)
+        return send(fd, part.iov_base, part.iov_len, MSG_NOSIGNAL | MSG_DONTWAIT);
+    *CMSG_FIRSTHDR(&msg) =
+        (struct cmsghdr){.cmsg_len = CMSG_LEN(sizeof b->fd), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS};
+    memcpy(CMSG_DATA(CMSG_FIRSTHDR(&msg)), &b->fd, sizeof b->fd);
+    n = sendmsg(fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (n < 0 && would_block(errno))
+        return n;
+    close(b->fd);
+    b->fd = -1;
+    return n < 0 ? send(fd, part.iov_base, part.iov_len, MSG_NOSIGNAL | MSG_DONTWAIT) : n;
+}
+
 /* False: the connection is gone. */
 static bool write_waiting(struct stream_peer *p)
 {
     while (p->first) {
         struct stream_bytes *b = p->first;
-        ssize_t n = send(p->fd, b->data + b->at, b->len - b->at, MSG_NOSIGNAL | MSG_DONTWAIT);
+        ssize_t n = send_bytes(p->fd, b);
 
         if (n < 0 && would_block(errno))
             break;
@@ -424,6 +579,32 @@ static void set_options(int fd)
     setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &limit_ms, sizeof limit_ms);
 }
 
+static void close_attempt(struct stream_peer *p)
+{
+    if (p->fd >= 0)
+        close_watched(p->fd);
+    p->fd = -1;
+    p->local = false;
+}
+
+/* By the local socket of the process. False: no such socket, another user's, or no room for a connection now. */
+static bool try_local(struct stream_peer *p)
+{
+    const struct mr_card *card = mr_guest_card(mr_vc_world_rank(p->vc));
+    struct sockaddr_un to;
+    socklen_t len = local_address(card, &to);
+
+    if (stream.local < 0 || !mr_cards_share_host(card, &stream.card))
+        return false;
+    p->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    p->local = p->connecting = p->wants_room = true;
+    if (p->fd >= 0 && !connect(p->fd, (struct sockaddr *)&to, len) && is_ours(p->fd) &&
+        !watch_socket(EPOLL_CTL_ADD, p->fd, EPOLLOUT | EPOLLRDHUP, p))
+        return true;
+    close_attempt(p);
+    return false;
+}
+
 /* The next address of the process. False: there is none that takes a connection. */
 static bool try_connecting(struct stream_peer *p)
 {
@@ -431,9 +612,9 @@ static bool try_connecting(struct stream_peer *p)
     union stream_address to;
     socklen_t len;
 
+    close_attempt(p);
     while ((len = next_address(p, card, &to))) {
-        if (p->fd >= 0)
-            close_watched(p->fd);
+        close_attempt(p);
         p->fd = socket(to.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
         if (p->fd < 0)
             continue; /* of a version that this host has not */
@@ -450,7 +631,8 @@ static bool try_connecting(struct stream_peer *p)
 static bool connect_again(struct stream_peer *p)
 {
     p->next_address = 0;
-    return p->tries++ < STREAM_TRIES && try_connecting(p);
+    close_attempt(p);
+    return p->tries++ < STREAM_TRIES && (try_local(p) || try_connecting(p));
 }
 
 /* Something waits. */
@@ -478,6 +660,145 @@ static bool say_frame(struct stream_peer *p, uint32_t what, uint32_t seq, const 
     want_room(p);
     return true;
 }
+
+/* ---- rings of ours ----------------------------------------------------------------------------------------------- */
+
+/* Without memory, or memfds, packets go over the socket. */
+static void offer_job_ring(struct stream_peer *p)
+{
+    struct mr_ring_shape shape = stream.num_rings < STREAM_FEW_RINGS ? deep_ring : flat_ring;
+    struct stream_frame frame = {.what = FRAME_RING, .len = sizeof shape, .hdr.seq = ++p->ring.number};
+    struct iovec part[2] = {{&frame, sizeof frame}, {&shape, sizeof shape}};
+    struct stream_bytes *b;
+    int fd = p->local ? mr_job_ring_make(&p->ring.memory, shape) : -ENOTSUP;
+
+    if (fd < 0) {
+        if (p->local)
+            mr_log(MR_LOG_INFO, "process %u of another job: no shared memory with it: %s",
+                   mr_guest_card(guest_of(p))->rank, strerror(-fd));
+        return;
+    }
+    stream.num_rings++;
+    mr_ring_writer_init(&p->ring.writer, mr_job_ring_packets(&p->ring.memory), shape);
+    p->ring.first = NULL;
+    p->ring.last = &p->ring.first;
+    if (put_off(p, part, 2, 0, false)) {
+        close(fd);
+        drop_ring(p);
+        return;
+    }
+    b = container_of(p->last, struct stream_bytes, next);
+    b->fd = fd;
+    want_room(p);
+}
+
+/* The receiver has mapped our ring: the packets that follow go there. */
+static void use_ring(struct stream_peer *p, uint32_t number)
+{
+    if (!p->ring.memory.head || p->ring.used || number != p->ring.number || p->leaves ||
+        !say_frame(p, FRAME_USED, 0, NULL, 0))
+        return;
+    p->ring.used = true;
+    mr_vc_change(p->vc, &mr_channel_ring);
+    p->vc->fast_below = STREAM_SHORT;
+    mr_log(MR_LOG_DEBUG, "process %u of another job: shared memory carries its packets",
+           mr_guest_card(guest_of(p))->rank);
+}
+
+static __attribute__((noinline)) void wake_reader(struct stream_peer *p)
+{
+    if (say_frame(p, FRAME_WAKE, 0, NULL, 0) && !p->connecting && !write_waiting(p))
+        note_failure(p);
+}
+
+static inline void tell_reader(struct stream_peer *p)
+{
+    mr_stat_add(MR_STAT_SHM_JOBS_SENT, 1);
+    if (unlikely(mr_job_ring_must_wake(&p->ring.memory)))
+        wake_reader(p);
+}
+
+static int queue_packet(struct stream_peer *p, const struct mr_hdr *hdr, const void *payload, size_t len)
+{
+    struct stream_packet *w = malloc(sizeof *w + len);
+
+    if (!w)
+        return -ENOMEM;
+    *w = (struct stream_packet){.hdr = *hdr, .len = len};
+    if (len)
+        memcpy(w->payload, payload, len);
+    *p->ring.last = w;
+    p->ring.last = &w->next;
+    count_queued(p, 1);
+    return 0;
+}
+
+static int job_ring_send(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len)
+{
+    struct stream_peer *p = vc->stream;
+
+    p->leaves = false;
+    if (unlikely(p->leaving)) { /* BYE was not the last */
+        p->leaving = false;
+        say_frame(p, FRAME_WAKE, 0, NULL, 0);
+    }
+    if (p->ring.first || !mr_ring_write(&p->ring.writer, hdr, payload, len))
+        return queue_packet(p, hdr, payload, len);
+    tell_reader(p);
+    return 0;
+}
+
+static bool job_ring_send_short(struct mr_vc *vc, const void *payload, size_t len, int rank, int tag, uint32_t ctx)
+{
+    struct mr_hdr hdr = {.note = vc->note, .seq = vc->next_seq, .rank = rank, .tag = tag, .ctx = ctx};
+    struct stream_peer *p = vc->stream;
+
+    if (vc->error || p->leaving || p->leaves || p->ring.first)
+        return false;
+    if (!mr_ring_write_brief(&p->ring.writer, &hdr, payload, len))
+        return false;
+    tell_reader(p);
+    return true;
+}
+
+/* Packets of a full ring. */
+static int write_ring(struct stream_peer *p)
+{
+    int n = 0;
+
+    while (p->ring.first &&
+           mr_ring_write(&p->ring.writer, &p->ring.first->hdr, p->ring.first->payload, p->ring.first->len)) {
+        drop_packet(p);
+        tell_reader(p);
+        n++;
+    }
+    return n;
+}
+
+static int write_rings(void)
+{
+    int n = 0;
+
+    for (struct stream_peer *p = stream.peers; p && stream.num_in_queue; p = p->next)
+        n += write_ring(p);
+    return n;
+}
+
+/* By our own connection to the process, if open yet. */
+static void take_ring(struct stream_in *in)
+{
+    if (in->ring.head && !in->ring_taken)
+        in->ring_taken = say_frame(in->peer, FRAME_TAKEN, in->ring_number, NULL, 0);
+}
+
+static void take_rings(struct stream_peer *p)
+{
+    for (struct stream_in *in = stream.ins; in; in = in->next)
+        if (in->peer == p)
+            take_ring(in);
+}
+
+/* ---- connections to a process ------------------------------------------------------------------------------------ */
 
 /* Of two processes the first by job and rank offers, and the other answers by an offer of its own. */
 static bool offers_first(const struct stream_peer *p)
@@ -513,7 +834,7 @@ static void offer_rails(struct stream_peer *p)
         p->rails = RAILS_OFFERED;
 }
 
-/* The hello is the first in the queue. */
+/* The hello is the first in the queue, and a ring the next. */
 static bool begin_out(struct stream_peer *p)
 {
     const struct mr_card *card = mr_guest_card(mr_vc_world_rank(p->vc));
@@ -524,8 +845,10 @@ static bool begin_out(struct stream_peer *p)
     p->next_address = p->tries = 0;
     p->leaving = false;
     p->byes_before = p->byes;
-    if (put_off(p, &(struct iovec){&hello, sizeof hello}, 1, 0, false) || !try_connecting(p))
+    if (put_off(p, &(struct iovec){&hello, sizeof hello}, 1, 0, false) || !(try_local(p) || try_connecting(p)))
         return false;
+    offer_job_ring(p);
+    take_rings(p);
     offer_rails(p);
     return true;
 }
@@ -712,10 +1035,12 @@ static void close_all_rails(void)
     stream.closing = false;
     for (struct stream_peer *p = stream.peers; p; p = p->next) {
         close_rails(p);
-        if (p->rails == RAILS_NONE && p->leaves && p->fd >= 0)
-            leave_now(p);
-        p->leaves &= p->rails != RAILS_NONE;
-        stream.closing |= p->rails >= RAILS_CLOSING && p->rails <= RAILS_ENDING;
+        if (p->rails == RAILS_NONE && p->leaves && !p->ring.first) {
+            p->leaves = false;
+            if (p->fd >= 0)
+                leave_now(p);
+        }
+        stream.closing |= p->leaves || (p->rails >= RAILS_CLOSING && p->rails <= RAILS_ENDING);
     }
 }
 
@@ -793,9 +1118,9 @@ void mr_stream_leave(struct mr_vc *vc)
     if (p->fd < 0 || p->leaving || p->failed)
         return;
     begin_closing(p);
-    if (p->rails == RAILS_CLOSING)
-        p->leaves = true;
-    else
+    p->leaves = p->rails == RAILS_CLOSING || p->ring.first;
+    stream.closing |= p->leaves;
+    if (!p->leaves)
         leave_now(p);
 }
 
@@ -835,6 +1160,112 @@ static void stream_fail(struct stream_peer *p, int error)
     mr_vc_far()->part(p->vc, error);
 }
 
+/* ---- rings of processes ------------------------------------------------------------------------------------------ */
+
+static void leave_ring(struct stream_in *in)
+{
+    struct stream_in **at = &stream.used;
+
+    if (in->ring_used) {
+        while (*at != in)
+            at = &(*at)->next_used;
+        *at = in->next_used;
+        stream.num_used--;
+    }
+    in->ring_used = false;
+    mr_job_ring_leave(&in->ring);
+}
+
+static void hear_of_ring(struct stream_in *in, uint32_t number, const uint8_t *at, uint32_t len)
+{
+    int fd = in->given, err = 0;
+    struct mr_ring_shape shape;
+
+    in->given = -1;
+    if (!stream.copy)
+        stream.copy = malloc(STREAM_PACKET);
+    if (in->ring.head || len != sizeof shape || fd < 0 || !stream.copy)
+        err = -EPROTO;
+    if (!err) {
+        memcpy(&shape, at, sizeof shape);
+        err = mr_job_ring_join(&in->ring, shape, fd);
+    }
+    if (fd >= 0)
+        close(fd);
+    if (err) {
+        mr_log(MR_LOG_INFO, "process %u of another job: its shared memory is not used: %s",
+               mr_guest_card(guest_of(in->peer))->rank, strerror(-err));
+        return;
+    }
+    mr_ring_reader_init(&in->reader, mr_job_ring_packets(&in->ring), shape, (uint32_t)guest_of(in->peer));
+    in->ring_number = number;
+    take_ring(in);
+}
+
+/* False: there is no such ring. */
+static bool begin_reading(struct stream_in *in)
+{
+    if (!in->ring.head || in->ring_used)
+        return false;
+    in->ring_used = true;
+    in->next_used = stream.used;
+    stream.used = in;
+    stream.num_used++;
+    return true;
+}
+
+/*
+ * The writer could change a packet after the check. The bytes of eager messages only reach the program; the library
+ * reads other packets, from a copy.
+ */
+static void deliver_from_ring(struct stream_in *in, const struct mr_hdr *hdr, const void *payload, size_t len)
+{
+    if (hdr->kind != MR_VC_KIND_EAGER && len)
+        payload = memcpy(stream.copy, payload, len);
+    in->bye = false;
+    mr_vc_arrived_from(in->peer->vc, hdr, payload, len);
+}
+
+/* At most so many packets. Returns their number, or -1: the ring is damaged. */
+static int read_ring(struct stream_in *in, unsigned most)
+{
+    struct mr_hdr hdr;
+    const void *payload;
+    uint32_t far;
+    size_t len;
+    unsigned n;
+
+    for (n = 0; n < most; n++) {
+        int got = mr_ring_peek(&in->reader, &hdr, &payload, &len, &far);
+
+        if (!got) {
+            mr_ring_tell(&in->reader);
+            break;
+        }
+        if (got < 0 || !payload || len > STREAM_PACKET)
+            return -1;
+        deliver_from_ring(in, &hdr, payload, len);
+        mr_ring_release(&in->reader);
+    }
+    return (int)n;
+}
+
+static void log_damage(const struct stream_in *in, const char *what)
+{
+    mr_log(MR_LOG_ERROR, "process %u of another job sent a damaged %s: nothing more is taken from it",
+           mr_guest_card(guest_of(in->peer))->rank, what);
+}
+
+/* The ring holds no more packets from before the last frame. */
+static void empty_ring(struct stream_in *in)
+{
+    if (!in->ring_used || read_ring(in, in->reader.shape.num_slots) >= 0)
+        return;
+    log_damage(in, "packet through shared memory");
+    in->bye = false;
+    leave_ring(in);
+}
+
 /* ---- packets from a process -------------------------------------------------------------------------------------- */
 
 static void unlink_in(struct stream_in *in)
@@ -844,8 +1275,10 @@ static void unlink_in(struct stream_in *in)
     while (*at != in)
         at = &(*at)->next;
     *at = in->next;
-    if (in->data)
+    if (in->data) {
+        stream.num_ins--;
         return;
+    }
     stream.num_strangers--;
     if (!*at)
         stream.strangers_end = at;
@@ -854,17 +1287,23 @@ static void unlink_in(struct stream_in *in)
 static void drop_in(struct stream_in *in)
 {
     unlink_in(in);
+    leave_ring(in);
+    if (in->given >= 0)
+        close(in->given);
     close_watched(in->fd);
     free(in->data);
     free(in);
 }
 
-/* All packets have been delivered. */
+/* All packets have been delivered, but for those in the ring. */
 static void in_ended(struct stream_in *in)
 {
     struct stream_peer *p = in->peer;
-    bool bye = in->bye, ends = in->ends;
+    bool bye, ends;
 
+    empty_ring(in);
+    bye = in->bye;
+    ends = in->ends;
     drop_in(in);
     p->num_in--;
     p->byes += bye;
@@ -922,6 +1361,7 @@ static bool take_frame(struct stream_in *in, const uint8_t *at, const struct str
     struct stream_peer *p = in->peer;
 
     if (f->what == FRAME_BYE) {
+        empty_ring(in);
         in->bye = true;
         in->ends = f->hdr.flags;
         return !f->len;
@@ -947,6 +1387,16 @@ static bool take_frame(struct stream_in *in, const uint8_t *at, const struct str
         return !f->len;
     case FRAME_LOST:
         hear_of_loss(p);
+        return !f->len;
+    case FRAME_RING:
+        hear_of_ring(in, f->hdr.seq, at + sizeof *f, f->len);
+        return true;
+    case FRAME_TAKEN:
+        use_ring(p, f->hdr.seq);
+        return !f->len;
+    case FRAME_USED:
+        return begin_reading(in) && !f->len;
+    case FRAME_WAKE:
         return !f->len;
     default:
         return false;
@@ -985,11 +1435,35 @@ static int take_all_frames(struct stream_in *in)
 
     if (taken >= 0)
         return taken;
-    mr_log(MR_LOG_ERROR, "process %u of another job sent a damaged frame: nothing more is taken from it",
-           mr_guest_card(mr_vc_world_rank(in->peer->vc))->rank);
+    log_damage(in, "frame");
     in->bye = false;
     in_ended(in);
     return -1;
+}
+
+/* Keeps the last descriptor only. */
+static ssize_t read_local(struct stream_in *in)
+{
+    union stream_control control;
+    struct iovec part = {in->data + in->have, STREAM_BUFFER - in->have};
+    struct msghdr msg = {.msg_iov = &part,
+                         .msg_iovlen = 1,
+                         .msg_control = &control,
+                         .msg_controllen = CMSG_LEN(sizeof in->given)}; /* room for one */
+    ssize_t got = recvmsg(in->fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    const struct cmsghdr *c = got > 0 ? CMSG_FIRSTHDR(&msg) : NULL;
+
+    if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(sizeof in->given)) {
+        if (in->given >= 0)
+            close(in->given);
+        memcpy(&in->given, CMSG_DATA(c), sizeof in->given);
+    }
+    return got;
+}
+
+static ssize_t read_socket(struct stream_in *in)
+{
+    return in->local ? read_local(in) : recv(in->fd, in->data + in->have, STREAM_BUFFER - in->have, MSG_DONTWAIT);
 }
 
 static int read_in(struct stream_in *in)
@@ -997,7 +1471,7 @@ static int read_in(struct stream_in *in)
     int n = 0;
 
     for (int i = 0; i < STREAM_READS && !in->peer->pauses; i++) {
-        ssize_t got = recv(in->fd, in->data + in->have, STREAM_BUFFER - in->have, MSG_DONTWAIT);
+        ssize_t got = read_socket(in);
         int taken;
 
         if (got < 0 && would_block(errno))
@@ -1060,6 +1534,7 @@ static int hear_stranger(struct stream_in *in)
     in->peer = p;
     in->next = stream.ins;
     stream.ins = in;
+    stream.num_ins++;
     p->num_in++;
     p->ended = p->gone = false;
     offer_rails(p);
@@ -1084,13 +1559,13 @@ static void drop_late_strangers(void)
         drop_oldest_stranger();
 }
 
-static bool add_stranger(int fd)
+static bool add_stranger(int fd, bool local)
 {
     struct stream_in *in = malloc(sizeof *in);
 
     if (!in)
         return false;
-    *in = (struct stream_in){.end = END_IN, .fd = fd, .since = mr_clock_ns()};
+    *in = (struct stream_in){.end = END_IN, .fd = fd, .local = local, .given = -1, .since = mr_clock_ns()};
     if (watch_socket(EPOLL_CTL_ADD, fd, EPOLLIN, in)) {
         free(in);
         return false;
@@ -1102,12 +1577,12 @@ static bool add_stranger(int fd)
     return true;
 }
 
-static int take_connections(void)
+static int take_connections_of(int listener, bool local)
 {
     int n = 0;
 
-    while (n < STREAM_BACKLOG) {
-        int fd = accept4(stream.listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    while (listener >= 0 && n < STREAM_BACKLOG) {
+        int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
         if (fd < 0 && stream.strangers && (errno == EMFILE || errno == ENFILE)) {
             drop_oldest_stranger();
@@ -1117,7 +1592,11 @@ static int take_connections(void)
         if (fd < 0)
             break;
         n++;
-        if (!add_stranger(fd)) {
+        if (local && !is_ours(fd)) {
+            close(fd);
+            continue;
+        }
+        if (!add_stranger(fd, local)) {
             mr_log(MR_LOG_ERROR, "a connection of another job is refused: no memory");
             close(fd);
         }
@@ -1125,6 +1604,11 @@ static int take_connections(void)
             drop_oldest_stranger();
     }
     return n;
+}
+
+static int take_connections(void)
+{
+    return take_connections_of(stream.listener, false) + take_connections_of(stream.local, true);
 }
 
 /* Connections that have come, and their first packets. */
@@ -1145,7 +1629,7 @@ static void hear_new(void)
  */
 static void out_ended(struct stream_peer *p)
 {
-    bool lost = p->first;
+    bool lost = p->num_waiting;
 
     close_out(p);
     hear_new();
@@ -1213,15 +1697,26 @@ static bool is_there(const void *what)
     return false;
 }
 
+/* Sockets are looked at in each poll of a waiter, unless all packets come through rings. */
+static bool is_turn_of_sockets(void)
+{
+    unsigned every = mr_channel_idle ? 1 : STREAM_EVERY;
+
+    if (stream.num_used && stream.num_used == stream.num_ins && mr_channel_idle < STREAM_KEEN)
+        every = STREAM_EVERY_RING;
+    if (++stream.rounds % every && !stream.looks)
+        return false;
+    stream.looks = false;
+    return true;
+}
+
 /* An event may free the connection of a later event: all kinds of ends are read first. */
-static int stream_poll(void)
+static int poll_sockets(void)
 {
     struct epoll_event event[STREAM_EVENTS];
     enum stream_end end[STREAM_EVENTS];
     int num, n = 0;
 
-    if (!mr_channel_idle && ++stream.rounds % STREAM_EVERY)
-        return 0;
     if (unlikely(stream.failing))
         tell_failures();
     if (unlikely(stream.strangers != NULL))
@@ -1249,6 +1744,67 @@ static int stream_poll(void)
     return n;
 }
 
+static int read_rings(void)
+{
+    struct stream_in *next;
+    int n = 0;
+
+    for (struct stream_in *in = stream.used; in; in = next) {
+        int got = read_ring(in, STREAM_BATCH);
+
+        next = in->next_used;
+        n += got < 0 ? 1 : got;
+        if (got >= 0)
+            continue;
+        log_damage(in, "packet through shared memory");
+        leave_ring(in);
+        in->bye = false;
+        in_ended(in);
+    }
+    return n;
+}
+
+static int stream_poll(void)
+{
+    int n = stream.used ? read_rings() : 0;
+
+    if (unlikely(stream.num_in_queue))
+        n += write_rings();
+    return is_turn_of_sockets() ? n + poll_sockets() : n;
+}
+
+/* ---- sleep ------------------------------------------------------------------------------------------------------- */
+
+static bool is_ring_ready(void)
+{
+    for (const struct stream_in *in = stream.used; in; in = in->next_used)
+        if (mr_ring_ready(&in->reader))
+            return true;
+    return false;
+}
+
+/* The network rings for nobody. */
+bool mr_stream_doze(int *fd)
+{
+    *fd = -1;
+    if (!stream.open || mr_vc_far() || stream.num_in_queue || stream.failing || stream.closing)
+        return true;
+    *fd = stream.epoll;
+    for (struct stream_in *in = stream.used; in; in = in->next_used)
+        mr_job_ring_doze(&in->ring);
+    if (!is_ring_ready())
+        return true;
+    mr_stream_rise();
+    return false;
+}
+
+void mr_stream_rise(void)
+{
+    for (struct stream_in *in = stream.used; in; in = in->next_used)
+        mr_job_ring_rise(&in->ring);
+    stream.looks = true;
+}
+
 static bool stream_drained(void)
 {
     return !stream.num_waiting;
@@ -1264,6 +1820,7 @@ static bool stream_reaches(int number)
     return number >= mr_guest_first();
 }
 
+/* Packets fit into every ring of ours. */
 static void stream_sizes(struct mr_vc *vc)
 {
     vc->eager_max = vc->eager_most = STREAM_EAGER;
@@ -1330,22 +1887,22 @@ static void write_out(void)
 {
     uint64_t end = mr_clock_ns() + STREAM_END_MS * UINT64_C(1000000);
 
-    for (struct stream_peer *p = stream.peers; p; p = p->next)
-        if (p->fd >= 0 && !p->failed && !p->leaving && say_bye(p, true))
-            close_out(p);
     for (bool waits = true; waits && mr_clock_ns() < end;) {
         struct epoll_event event[STREAM_EVENTS];
         int num;
 
         waits = false;
         for (struct stream_peer *p = stream.peers; p; p = p->next) {
+            write_ring(p);
+            if (p->fd >= 0 && !p->failed && !p->leaving && !p->ring.first && say_bye(p, true))
+                close_out(p);
             if (p->fd < 0)
                 continue;
-            if (!p->connecting && (!write_waiting(p) || !p->first))
+            if (!p->connecting && (!write_waiting(p) || (!p->first && !p->ring.first)))
                 close_out(p);
             waits |= p->fd >= 0;
         }
-        num = waits ? epoll_wait(stream.epoll, event, STREAM_EVENTS, 100) : 0;
+        num = waits ? epoll_wait(stream.epoll, event, STREAM_EVENTS, stream.num_in_queue ? 1 : 100) : 0;
         for (int i = 0; i < num; i++) {
             struct stream_peer *p = event[i].data.ptr;
             int err = 0;
@@ -1365,7 +1922,9 @@ static void write_out(void)
 static void stream_finalize(void)
 {
     close(stream.listener); /* no news */
-    stream.listener = -1;
+    if (stream.local >= 0)
+        close(stream.local);
+    stream.listener = stream.local = -1;
     while (stream.ins)
         drop_in(stream.ins);
     while (stream.strangers)
@@ -1380,8 +1939,9 @@ static void stream_finalize(void)
         free(p);
     }
     close_listener();
+    free(stream.copy);
     memset(&stream, 0, sizeof stream);
-    stream.epoll = stream.listener = -1;
+    stream.epoll = stream.listener = stream.local = -1;
 }
 
 const struct mr_channel_ops mr_channel_stream = {
@@ -1396,6 +1956,21 @@ const struct mr_channel_ops mr_channel_stream = {
     .sizes = stream_sizes,
     .caps = stream_caps,
     .send = stream_send,
+    .advertise = stream_advertise,
+    .withdraw = mr_cma_withdraw,
+    .get = stream_get,
+};
+
+/* Guests with a ring of ours. The channel stream opens, polls and ends this channel, too. */
+const struct mr_channel_ops mr_channel_ring = {
+    .name = "ring",
+    .guests = true,
+    .waiting = stream_waiting,
+    .reaches = stream_reaches,
+    .sizes = stream_sizes,
+    .caps = stream_caps,
+    .send = job_ring_send,
+    .send_short = job_ring_send_short,
     .advertise = stream_advertise,
     .withdraw = mr_cma_withdraw,
     .get = stream_get,

@@ -245,6 +245,27 @@ START_TEST(naps_last_while_nobody_has_a_reason)
 }
 END_TEST
 
+/* A nap ends when its descriptor can be read, in a process of one thread and of several. */
+START_TEST(a_descriptor_ends_naps)
+{
+    uint64_t begin = now_ms();
+    int ends[2];
+
+    ck_assert_int_eq(pipe(ends), 0);
+    mr_threaded = _i;
+    mr_lock();
+    mr_lock_nap_by(100000000, ends[0]);
+    ck_assert_uint_ge(now_ms() - begin, 99);
+    ck_assert_int_eq(write(ends[1], "x", 1), 1);
+    begin = now_ms();
+    mr_lock_nap_by(30000000000, ends[0]);
+    ck_assert_uint_lt(now_ms() - begin, 15000);
+    mr_unlock();
+    close(ends[0]);
+    close(ends[1]);
+}
+END_TEST
+
 int main(void)
 {
     TCase *t = tcase_create("lock");
@@ -256,5 +277,6 @@ int main(void)
     tcase_add_test(t, one_at_a_time);
     tcase_add_loop_test(t, naps_end_when_the_lock_is_wanted, 0, 2);
     tcase_add_test(t, naps_last_while_nobody_has_a_reason);
+    tcase_add_loop_test(t, a_descriptor_ends_naps, 0, 2);
     return check_run(t, NULL);
 }

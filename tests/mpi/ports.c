@@ -12,6 +12,7 @@
  *     errors                                wrong and closed ports
  *     join PATH listen|call                 over a socket of the program
  *     die FILE, mourn FILE                  a job that dies
+ *     cut FILE flood|read                   a job that dies while it sends, and one that receives
  *     leave FILE, stay FILE                 a job that ends without a word
  *     slow FILE                             as call, with a rest longer than a stranger is borne
  *     crowded FILE                          serves, while strangers connect to the socket and say nothing
@@ -337,7 +338,8 @@ static void fill_pools(MPI_Comm inter)
     }
 }
 
-/* Connections end with their communicators. */
+/* Connections end with their communicators. So many messages find their way to shared memory in each. */
+enum { MANY_MESSAGES = 20 };
 static void many(const char *file, int rounds, int serving)
 {
     char port[MPI_MAX_PORT_NAME] = "";
@@ -351,8 +353,10 @@ static void many(const char *file, int rounds, int serving)
         MPI_Comm inter = serving ? accept_at(port, MPI_COMM_SELF) : call(file, MPI_COMM_SELF);
         if (i < rounds / 10)
             fill_pools(inter);
-        MPI_Sendrecv(&i, 1, MPI_INT, 0, 0, &got, 1, MPI_INT, 0, 0, inter, MPI_STATUS_IGNORE);
-        EQ(got, i);
+        for (int k = 0; k < MANY_MESSAGES; k++) {
+            MPI_Sendrecv(&i, 1, MPI_INT, 0, 0, &got, 1, MPI_INT, 0, 0, inter, MPI_STATUS_IGNORE);
+            EQ(got, i);
+        }
         MPI_Comm_disconnect(&inter);
         if (i == rounds / 10) {
             see_ends(INT_MAX);
@@ -595,6 +599,61 @@ static void dies(const char *file)
     MPI_Barrier(inter);
     usleep(50000);
     raise(SIGKILL);
+}
+
+/* The lengths of a flood's messages: most go by rings, or in packets; large ones are read from the sender's memory. */
+static int flood_length(int number)
+{
+    static const int of[] = {8, 0, 40, 300, 1500, 4096, 5000, 16 << 10, 100000, 60, 8, 2000};
+    return of[number % (int)(sizeof(of) / sizeof(*of))];
+}
+
+static void floods(MPI_Comm inter)
+{
+    for (int number = 0; number < 20000; number++) {
+        fill(flood_length(number), number, 3);
+        MPI_Send(out, flood_length(number), MPI_BYTE, rank, 7, inter);
+    }
+    raise(SIGKILL);
+}
+
+/* Returns the number of whole messages before the error. */
+static int takes_flood(MPI_Comm inter)
+{
+    int n, number = 0, err;
+    MPI_Status s;
+    MPI_Comm_set_errhandler(inter, MPI_ERRORS_RETURN);
+    while (!(err = MPI_Recv(in, LONGEST, MPI_BYTE, rank, 7, inter, &s))) {
+        MPI_Get_count(&s, MPI_BYTE, &n);
+        EQ(n, flood_length(number));
+        check(n, number, 3);
+        if (++number % 500 == 0)
+            usleep(3000); /* the writer finds its ring full */
+    }
+    EQ(class_of(err), MPIX_ERR_PROC_FAILED);
+    return number;
+}
+
+/*
+ * Rank r of one job floods rank r of the other, and is killed with messages under way. Those that arrive are exact, in
+ * order and without a gap, up to an error; and nothing of the dead is kept.
+ */
+static void cut(const char *file, int flooding)
+{
+    char port[MPI_MAX_PORT_NAME] = "";
+    MPI_Comm inter = flooding ? call(file, MPI_COMM_WORLD) : serve(file, MPI_COMM_WORLD, port);
+    int descriptors = kept_descriptors(), n, there;
+    if (flooding)
+        floods(inter);
+    n = takes_flood(inter);
+    printf("# %d messages have come\n", n);
+    CHECK(n <= 20000 && (size > 1 || n > 10000)); /* the first death ends the other job */
+    MPI_Comm_free(&inter);
+    for (int i = 0; kept_count("/proc/self/maps", "/memfd:mrmpi-jobs") || kept_descriptors() > descriptors; i++) {
+        CHECK(i < 1000);
+        MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &there, MPI_STATUS_IGNORE);
+        usleep(1000);
+    }
 }
 
 /* Neither disconnects: the last messages arrive, and the end of the other job is no failure. */
@@ -881,6 +940,8 @@ int main(int argc, char **argv)
         errors();
     else if (!strcmp(what, "join"))
         join(argv[2], argv[3][0] == 'l');
+    else if (!strcmp(what, "cut"))
+        cut(argv[2], argv[3][0] == 'f');
     else if (!strcmp(what, "mourn"))
         mourns(argv[2]);
     else if (!strcmp(what, "slow"))

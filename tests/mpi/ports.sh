@@ -97,6 +97,9 @@ ok "three jobs, two of which have met through the third" jobs_end 0 "2 a $p" "1 
 ok "$many connections in a row leave nothing behind" jobs_end 0 "1 many-serve $p $many" "1 many-call $p $many"
 ok "the other job ends: its last messages arrive" jobs_end 0 "2 stay $p" "3 leave $p"
 ok "the other job dies: an error, and this job goes on" jobs_end 137 "2 mourn $p" "2 die $p"
+for n in 1 3; do
+  ok "$n processes die in the middle of a flood" jobs_end 137 "$n cut $p read" "$n cut $p flood"
+done
 ok "a thousand strangers connect, and say nothing" jobs_end 0 "1 crowded $p" "1 call $p 1"
 ok "a job is slow with its first words" jobs_end 0 "2 serve $p 1" "3 slow $p"
 for sizes in "1 1" "2 3"; do
@@ -136,6 +139,28 @@ if [ "$(id -u)" = 0 ] && cabled true 2>"$tmp/why"; then
   done
 else
   echo "# no namespaces of the network with IPv6: $(cat "$tmp/why" 2>/dev/null)"
+fi
+
+# ringing WORDS...: how many processes of two jobs, one under WORDS, send packets through shared memory
+ringing() {
+  under="$*" one=call MRMPI_STATS=1 jobs_end 0 "${ranks:-1} serve $p 2" "${ranks:-1} call $p 2" >"$tmp/all" 2>&1 || cat "$tmp/all"
+  grep -c shm_jobs_sent "$tmp/all"
+}
+is "on one node packets go through shared memory" "$(ringing)" 2
+is "and without launcher" "$(ranks=0 ringing)" 2
+MRMPI_STATS=1 jobs_end 0 "1 many-serve $p 100" "1 many-call $p 100" >"$tmp/out" 2>&1 || cat "$tmp/out"
+n=$(counted shm_jobs_sent)
+ok "and after each of 100 connections ($n packets)" test "$n" -ge 2000
+chmod 755 "$tmp"
+stranger="setpriv --reuid 65534 --clear-groups"
+# shellcheck disable=SC2086
+if [ "$(id -u)" = 0 ] && $stranger test -x "$program" -a -r "$BUILD/lib/libmrmpi.so" 2>/dev/null; then
+  is "but not to another user's process" "$(ranks=0 ringing $stranger)" 0
+else
+  echo "# no other user's process"
+fi
+if "$forbid" memfd_create -- true 2>"$tmp/why"; then
+  is "nor from a process that has no memfds" "$(ringing "$forbid" memfd_create --)" 1
 fi
 
 # copies_of WORDS...: the ranks of two jobs, one of them under `forbid WORDS --`, that have read another's memory

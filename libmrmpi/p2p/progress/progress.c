@@ -247,10 +247,22 @@ static uint64_t wait_nap_ns(uint64_t waited)
     return part < SLEEP_NET_US * 1000 ? SLEEP_NET_US * 1000 : part < NAP_MOST_NS ? part : NAP_MOST_NS;
 }
 
+/* Guests of this node wake it. */
+static void nap(uint64_t ns)
+{
+    int fd;
+
+    if (!mr_stream_doze(&fd))
+        return;
+    mr_lock_nap_by(ns, fd);
+    if (fd >= 0)
+        mr_stream_rise();
+}
+
 static void sleep_or_nap(struct idle *idle, uint64_t now, bool (*done)(void *arg), void *arg)
 {
     if (mr_vc_unrung || !mr_shm_can_sleep()) {
-        mr_lock_nap(wait_nap_ns(now - idle->since_ns));
+        nap(wait_nap_ns(now - idle->since_ns));
         return;
     }
     if (!idle->dozes)
