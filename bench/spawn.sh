@@ -3,14 +3,16 @@
 # MPI_Comm_spawn of 1 and of 64 processes by one process on this host, from the call to its return at the parent, beside
 # Debian's MPICH and Open MPI, turn by turn: medians of SPAWN_ROUNDS in each of RUNS runs, ms. Then, of 64 ranks under
 # mrrun --recover, MPIX_Comm_agree beside three MPI_Allreduce of an int (medians, ms), and MPIX_Comm_shrink after the
-# death of a rank (the slowest rank, ms): on this host, and on two simulated ones in their time. Last, how soon a rank that
-# waits for another knows of its death (recover told, 7 deaths in each of RUNS runs, the latest, ms of real time).
-# SPAWN_PARTS: spawn agree simulated told, or some of them; SPAWN_RANKS. A limit that is passed is told, and is exit status 1:
-# 50 ms for one process, 1 s for 64, agree no longer than the three, 20 ms to shrink (both: simulated, where a rank has a core),
-# 10 ms to know of a death on this host, 100 ms between hosts (both: on a quiet machine).
+# death of a rank (the slowest rank, ms): on this host, and on two simulated ones in their time. Messages between the
+# process and one that it has spawned: latency of 8 bytes (us), bandwidth of 64 KiB (GB/s), medians, beside the same two.
+# Last, how soon a rank that waits for another knows of its death (recover told, 7 deaths in each of RUNS runs, the latest,
+# ms of real time).
+# SPAWN_PARTS: spawn messages agree simulated told, or some of them; SPAWN_RANKS. A limit that is passed is told, and is exit
+# status 1: 50 ms for one process, 1 s for 64, agree no longer than the three, 20 ms to shrink (both: simulated, where a rank has
+# a core), 10 ms to know of a death on this host, 100 ms between hosts (both: on a quiet machine).
 set -u
 : "${BUILD:?set BUILD to the build directory}"
-: "${RUNS:=3}" "${SPAWN_ROUNDS:=5}" "${SPAWN_RANKS:=1 64}" "${SPAWN_PARTS:=spawn agree simulated told}"
+: "${RUNS:=3}" "${SPAWN_ROUNDS:=5}" "${SPAWN_RANKS:=1 64}" "${SPAWN_PARTS:=spawn messages agree simulated told}"
 export PATH=$BUILD/bin:/usr/sbin:$PATH OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 MRMPI_LOG_LEVEL=0
 cd "$(dirname "$0")" || exit 1
 for program in mpicc.mpich mpicc.openmpi mpiexec.hydra mpirun.openmpi; do
@@ -40,6 +42,52 @@ int main(int argc, char **argv)
             printf("%.3f\n", (end - begin) * 1e3);
         }
     }
+    MPI_Finalize();
+    return 0;
+}
+C
+cat >"$tmp/messages.c" <<'C'
+#include <mpi.h>
+#include <stdio.h>
+enum { SHORT = 2000, ROUNDS = 7, LONG = 65536, WINDOW = 32, WINDOWS = 40 };
+static char buf[WINDOW][LONG];
+int main(int argc, char **argv)
+{
+    char *child[] = {"child", NULL};
+    MPI_Comm inter;
+    MPI_Request r[WINDOW];
+    MPI_Init(&argc, &argv);
+    if (argc > 1)
+        MPI_Comm_get_parent(&inter);
+    else
+        MPI_Comm_spawn(argv[0], child, 1, MPI_INFO_NULL, 0, MPI_COMM_SELF, &inter, MPI_ERRCODES_IGNORE);
+    for (int k = 0; k < ROUNDS; k++) {
+        double begin = MPI_Wtime(), trip;
+        for (int i = 0; i < SHORT; i++) {
+            if (argc == 1)
+                MPI_Send(buf, 8, MPI_BYTE, 0, 0, inter);
+            MPI_Recv(buf, 8, MPI_BYTE, 0, 0, inter, MPI_STATUS_IGNORE);
+            if (argc > 1)
+                MPI_Send(buf, 8, MPI_BYTE, 0, 0, inter);
+        }
+        trip = (MPI_Wtime() - begin) / SHORT / 2;
+        begin = MPI_Wtime();
+        for (int w = 0; w < WINDOWS; w++) {
+            for (int i = 0; i < WINDOW; i++)
+                if (argc == 1)
+                    MPI_Isend(buf[i], LONG, MPI_BYTE, 0, 1, inter, &r[i]);
+                else
+                    MPI_Irecv(buf[i], LONG, MPI_BYTE, 0, 1, inter, &r[i]);
+            MPI_Waitall(WINDOW, r, MPI_STATUSES_IGNORE);
+        }
+        if (argc == 1) {
+            MPI_Recv(buf, 1, MPI_BYTE, 0, 2, inter, MPI_STATUS_IGNORE);
+            printf("%.3f %.3f\n", trip * 1e6, (double)WINDOW * WINDOWS * LONG / (MPI_Wtime() - begin) / 1e9);
+        } else {
+            MPI_Send(buf, 1, MPI_BYTE, 0, 2, inter);
+        }
+    }
+    MPI_Comm_disconnect(&inter);
     MPI_Finalize();
     return 0;
 }
@@ -92,7 +140,9 @@ int main(int argc, char **argv)
     return 0;
 }
 C
-for mpi in mpich openmpi; do mpicc.$mpi -O2 -o "$tmp/spawn.$mpi" "$tmp/spawn.c" || exit 1; done
+for mpi in mpich openmpi; do
+  for part in spawn messages; do mpicc.$mpi -O2 -w -o "$tmp/$part.$mpi" "$tmp/$part.c" || exit 1; done
+done
 mpicc.mpich -O2 -o "$tmp/agree" "$tmp/agree.c" || exit 1
 bad=0
 wanted() { [[ " $SPAWN_PARTS " == *" $1 "* ]]; }
@@ -101,25 +151,34 @@ limit() { # FIGURE LIMIT WORDS
   awk -v a="$1" -v b="$2" 'BEGIN {exit !(a + 0 > 0 && a + 0 <= b + 0)}' || { echo "limit: $3: $1, not up to $2"; bad=1; }
 }
 
-once() { # mrmpi|mpich|openmpi PROCESSES
+once() { # mrmpi|mpich|openmpi spawn|messages WORDS...
   local start
   case $1 in
-    mrmpi) start=(mrrun -n 1 "$tmp/spawn.mpich") ;;
-    mpich) start=(mpiexec.hydra -n 1 "$tmp/spawn.mpich") ;;
-    openmpi) start=(mpirun.openmpi --oversubscribe --mca pml ob1 --mca btl vader,self,tcp -n 1 "$tmp/spawn.openmpi") ;;
+    mrmpi) start=(mrrun -n 1 "$tmp/$2.mpich") ;;
+    mpich) start=(mpiexec.hydra -n 1 "$tmp/$2.mpich") ;;
+    openmpi) start=(mpirun.openmpi --oversubscribe --mca pml ob1 --mca btl vader,self,tcp -n 1 "$tmp/$2.openmpi") ;;
   esac
-  timeout 180 "${start[@]}" "$2" "$SPAWN_ROUNDS" >"$tmp/out" 2>"$tmp/err" </dev/null ||
-    { echo "($1, $2 processes: $(head -n 1 "$tmp/err"))" >&2; return 1; }
+  timeout 180 "${start[@]}" "${@:3}" >"$tmp/out" 2>"$tmp/err" </dev/null ||
+    { echo "($*: $(head -n 1 "$tmp/err"))" >&2; return 1; }
   cat "$tmp/out" >>"$tmp/times.$1"
 }
 if wanted spawn; then
   printf '%9s %9s %9s %9s\n' processes mrmpi MPICH "Open MPI"
   for n in $SPAWN_RANKS; do
     rm -f "$tmp"/times.*
-    for ((i = 0; i < RUNS; i++)); do for mpi in mrmpi mpich openmpi; do once $mpi "$n"; done; done
+    for ((i = 0; i < RUNS; i++)); do for mpi in mrmpi mpich openmpi; do once $mpi spawn "$n" "$SPAWN_ROUNDS"; done; done
     printf '%9d %9s %9s %9s\n' "$n" "$(median "$tmp/times.mrmpi")" "$(median "$tmp/times.mpich")" "$(median "$tmp/times.openmpi")"
     limit "$(median "$tmp/times.mrmpi")" "$([ "$n" -eq 1 ] && echo 50 || echo 1000)" "spawn of $n, ms"
   done
+fi
+
+column() { cut -d' ' -f"$2" "$tmp/times.$1" >"$tmp/column" 2>/dev/null; median "$tmp/column"; }
+if wanted messages; then
+  printf '%15s %9s %9s %9s\n' "between jobs" mrmpi MPICH "Open MPI"
+  rm -f "$tmp"/times.*
+  for ((i = 0; i < RUNS; i++)); do for mpi in mrmpi mpich openmpi; do once $mpi messages; done; done
+  printf '%15s %9s %9s %9s\n' "8 bytes, us" "$(column mrmpi 1)" "$(column mpich 1)" "$(column openmpi 1)"
+  printf '%15s %9s %9s %9s\n' "64 KiB, GB/s" "$(column mrmpi 2)" "$(column mpich 2)" "$(column openmpi 2)"
 fi
 
 agree() { # WORDS...: mrrun and its options
