@@ -8,7 +8,8 @@
 
 #include <stdbool.h>
 
-#define MR_BACKOFF_MOST 4096u /* chances */
+#define MR_BACKOFF_FIRST 64u /* chances after the first failure, unless the caller has a number of its own */
+#define MR_BACKOFF_MOST  4096u
 
 struct mr_backoff {
     unsigned left;   /* chances still to be skipped */

@@ -10,10 +10,9 @@
 #include "libmrmpi/base/copy.h"
 #include "libmrmpi/base/copier.h"
 
-#define TIME_EVERY   32 /* one cached copy in this number is timed, */
-#define TIME_SOON    8  /* and after a slow one, one in this number */
-#define SLOW_IN_ROW  4  /* slow timed copies before streaming: a single one may have been interrupted */
-#define STREAM_FIRST 64 /* copies before a cached one is timed again, at first */
+#define TIME_EVERY  32 /* one cached copy in this number is timed, */
+#define TIME_SOON   8  /* and after a slow one, one in this number */
+#define SLOW_IN_ROW 4  /* slow timed copies before streaming: a single one may have been interrupted */
 /*
  * A copy is slow if longer than SLOW_NS plus a ns per SLOW_RATE bytes; of fewer than BRIEF, which a core takes before
  * it waits for any line, SLOW_BRIEF_NS. Inside a shared cache, and between caches (us): 1 KiB .05 to .07, .16 to .3; 2
@@ -63,7 +62,7 @@ void mr_copy_timed(struct mr_copier *c, size_t len, uint64_t ns)
         mr_backoff_succeeded(&c->stores);
     } else if (++c->slow == SLOW_IN_ROW) {
         c->slow--; /* later one slow copy is enough */
-        mr_backoff_failed(&c->stores, STREAM_FIRST);
+        mr_backoff_failed(&c->stores, MR_BACKOFF_FIRST);
     }
 }
 

@@ -13,8 +13,6 @@
 
 #include "libmrmpi/base/backoff.h"
 
-#define MR_ANSWERS_FIRST 64u /* copied answers after the first zero-copy answer whose end was waited for */
-
 struct mr_answers {
     bool ended;               /* a zero-copy send has, since the last answer, */
     uint32_t arrived;         /* the number of arrived packets then */
@@ -40,7 +38,7 @@ static inline bool mr_answers_zsend(struct mr_answers *a, uint32_t arrived)
         mr_backoff_succeeded(&a->copies);
     if (!ended || a->arrived != arrived)
         return true;
-    mr_backoff_failed(&a->copies, MR_ANSWERS_FIRST);
+    mr_backoff_failed(&a->copies, MR_BACKOFF_FIRST);
     return false;
 }
 

@@ -28,7 +28,7 @@ START_TEST(loans_that_are_waited_for_become_rare)
 {
     struct mr_answers a = {0};
     uint32_t arrived = 1;
-    unsigned rest = MR_ANSWERS_FIRST;
+    unsigned rest = MR_BACKOFF_FIRST;
 
     ck_assert(mr_answers_zsend(&a, arrived));
     for (unsigned i = 0; i < 20; i++) {
@@ -42,7 +42,7 @@ START_TEST(loans_that_are_waited_for_become_rare)
     ck_assert(mr_answers_zsend(&a, ++arrived)); /* nobody waits any more */
     mr_answers_ended(&a, ++arrived);
     ck_assert(!mr_answers_zsend(&a, arrived));
-    ck_assert_uint_eq(copied(&a, &arrived), MR_ANSWERS_FIRST);
+    ck_assert_uint_eq(copied(&a, &arrived), MR_BACKOFF_FIRST);
 }
 END_TEST
 

@@ -276,5 +276,5 @@ void mr_burst_taken(struct mr_burst *b, bool read)
     }
     mr_trial_spoil(&b->trials);
     if (!b->eager.left)
-        mr_backoff_failed(&b->eager, MR_BURST_FIRST);
+        mr_backoff_failed(&b->eager, MR_BACKOFF_FIRST);
 }

@@ -33,7 +33,6 @@
 #include "libmrmpi/base/model.h"
 #include "libmrmpi/p2p/choice/trial.h"
 
-#define MR_BURST_FIRST   64u         /* messages without an offer after the first refusal */
 #define MR_BURST_PACE_NS 1000000u    /* interval of registrations, for each device, */
 #define MR_BURST_FAST_NS 100000u     /* and once their gain is known */
 #define MR_BURST_SKIP    16u         /* messages between two readings of the clock whether it is time, */
