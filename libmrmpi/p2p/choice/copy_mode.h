@@ -23,11 +23,12 @@
 
 #include "libmrmpi/base/learn.h"
 
-enum mr_copy_mode {                /* ways of the learner */
-                    MR_COPY_PUSH,  /* both copy, piece by piece, through shared memory */
-                    MR_COPY_READ,  /* the receiver copies from the sender's memory */
-                    MR_COPY_SPLIT, /* the receiver so the back half, the sender into its memory the front half */
-                    MR_COPY_MODES
+/* Ways of the learner. */
+enum mr_copy_mode {
+    MR_COPY_PUSH,  /* both copy, piece by piece, through shared memory */
+    MR_COPY_READ,  /* the receiver copies from the sender's memory */
+    MR_COPY_SPLIT, /* the receiver so the back half, the sender into its memory the front half */
+    MR_COPY_MODES
 };
 
 enum mr_copy_load {
