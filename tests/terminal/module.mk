@@ -1,3 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
 SCRIPT_TESTS += tests/terminal/progress.sh
-LONG_TESTS += tests/terminal/progress.sh:--all

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Long work shows "n of N" on a terminal and nothing elsewhere, and leaves nothing of that on the screen: a fabric of 144
-# hosts comes up, a policy is put in force there and taken back; tests, figures, demos. --all: 288 hosts.
+# Long work shows "n of N" on a terminal and nothing elsewhere, and leaves nothing of that on the screen: a fabric of 288
+# hosts comes up, a policy is put in force there and taken back; tests, figures, demos.
 . "$(dirname "$0")/../tap.sh"
 top=$(cd "$(dirname "$0")/../.." && pwd)
 command -v script >/dev/null || skip_all "no script(1) here (package bsdutils)"
@@ -12,7 +12,7 @@ on_terminal() { # NAME COMMAND...: its output, as written to the terminal, is in
 }
 signs() { LC_ALL=C tr -d -c '\r\033' <"$tmp/$1" | wc -c; } # of a line that is replaced
 
-# ---- a fabric of many hosts
+# ---- a fabric of 288 hosts
 cat >"$tmp/inside" <<SH
 on_terminal() { # NAME COMMAND...
   printf -v words '%q ' "\${@:2}"
@@ -32,11 +32,9 @@ on_terminal back fabricctl policy rollback; echo "\$?" >>"$tmp/status"
 kill \$daemon
 wait \$daemon
 SH
-hosts=144
-[ "${1:-}" = --all ] && hosts=288
-simfab topology fat-tree --hosts $hosts >"$tmp/net"
+simfab topology fat-tree --hosts 288 >"$tmp/net"
 on_terminal simfab simfab run --topology "$tmp/net" --model hdr -- bash "$tmp/inside"
-is "policies are put in force on $hosts hosts" "$(xargs <"$tmp/status")" "0 0 0 0"
+is "policies are put in force on 288 hosts" "$(xargs <"$tmp/status")" "0 0 0 0"
 screen shown simfab >"$tmp/shown"
 like "simfab run tells how many ports are up" '^simfab: [0-9]+ of [0-9]{3,4} ports are up$' "$tmp/shown"
 is "and leaves nothing of that" "$(screen left simfab)" ""
