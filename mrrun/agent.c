@@ -217,7 +217,7 @@ static bool take_run(struct agent *a, const struct wire_frame *f)
     if (!wire_get_run(f, &run) || a->ranks.started)
         return false;
     a->ranks.simfab = *run.simfab ? strdup(run.simfab) : NULL;
-    inquiry_open(&a->inquiry, a->ranks.scratch.path, a->ranks.simfab);
+    inquiry_open(&a->inquiry, a->ranks.scratch.path, a->ranks.simfab, 0);
     ranks_start(&a->ranks, &run, open_listener(a), a->lib_dir);
     return true;
 }
@@ -256,9 +256,8 @@ static void tell_states(struct agent *a)
 
 static void take_ask(struct agent *a, uint32_t number)
 {
-    if (!a->inquiry.asked)
+    if (!inquiry_pass(&a->inquiry, number))
         return;
-    *a->inquiry.asked = number;
     a->answers_until_ms = link_now_ms() + ANSWERS_MS;
     for (int i = 0; i < a->ranks.count; i++) {
         struct agent_rank *r = &a->ranks.rank[i];

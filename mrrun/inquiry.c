@@ -16,29 +16,59 @@
 
 enum { ANSWERS_MS = 2000, LOOK_MS = 20, ANSWER_MAX = 256 * 1024 };
 
-void inquiry_open(struct inquiry *q, const char *directory, bool simulated)
+static size_t bytes_of_board(int ranks)
+{
+    return sizeof(struct mr_inquiry_board) + (size_t)ranks * sizeof(int32_t);
+}
+
+void inquiry_open(struct inquiry *q, const char *directory, bool simulated, int ranks)
 {
     char name[512];
     int fd;
     void *at = MAP_FAILED;
 
-    *q = (struct inquiry){.directory = directory, .simulated = simulated};
+    *q = (struct inquiry){.directory = directory, .simulated = simulated, .ranks = (uint32_t)ranks};
     snprintf(name, sizeof(name), MR_INQUIRY_ASKED, directory);
     fd = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
     if (fd < 0)
         return;
-    if (!posix_fallocate(fd, 0, sizeof(*q->asked)))
-        at = mmap(NULL, sizeof(*q->asked), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (!posix_fallocate(fd, 0, (off_t)bytes_of_board(ranks)))
+        at = mmap(NULL, bytes_of_board(ranks), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     close(fd);
     if (at != MAP_FAILED)
-        q->asked = at;
+        q->board = at;
 }
 
 void inquiry_close(struct inquiry *q)
 {
-    if (q->asked)
-        munmap((void *)q->asked, sizeof(*q->asked));
-    q->asked = NULL;
+    if (q->board)
+        munmap(q->board, bytes_of_board((int)q->ranks));
+    q->board = NULL;
+}
+
+uint32_t inquiry_number(const struct inquiry *q)
+{
+    return q->board ? q->board->asked : 0;
+}
+
+bool inquiry_pass(struct inquiry *q, uint32_t number)
+{
+    if (!q->board)
+        return false;
+    __atomic_store_n(&q->board->asked, number, __ATOMIC_RELAXED);
+    __atomic_add_fetch(&q->board->news, 1, __ATOMIC_RELEASE);
+    return true;
+}
+
+void inquiry_tell_end(struct inquiry *q, int rank)
+{
+    struct mr_inquiry_board *b = q->board;
+
+    if (!b || b->num_ended == q->ranks)
+        return;
+    b->ended[b->num_ended] = rank;
+    __atomic_add_fetch(&b->num_ended, 1, __ATOMIC_RELEASE);
+    __atomic_add_fetch(&b->news, 1, __ATOMIC_RELEASE);
 }
 
 static bool may_answer(const struct inquiry_rank *r)
@@ -71,11 +101,11 @@ bool inquiry_ask(struct inquiry *q, const struct inquiry_rank *rank, int ranks, 
 
     for (int r = 0; r < ranks; r++)
         any |= may_answer(&rank[r]);
-    if (!q->asked || !any)
+    if (!q->board || !any)
         return false;
     if (q->until_ms) /* already under way */
         return true;
-    ++*q->asked;
+    inquiry_pass(q, inquiry_number(q) + 1);
     q->until_ms = now_ms + ANSWERS_MS;
     for (int r = 0; q->simulated && r < ranks; r++)
         if (may_answer(&rank[r]) && !rank[r].far)
@@ -115,7 +145,7 @@ static bool take_rank_answer(const struct inquiry *q, struct waits *w, int rank)
 {
     size_t len;
     char *text = read_answer_file(q, rank, &len);
-    bool good = text && waits_answer(w, rank, *q->asked, text, len);
+    bool good = text && waits_answer(w, rank, inquiry_number(q), text, len);
 
     free(text);
     return good;
@@ -123,12 +153,12 @@ static bool take_rank_answer(const struct inquiry *q, struct waits *w, int rank)
 
 char *inquiry_read(const struct inquiry *q, int rank, size_t *len)
 {
-    char *text = q->asked ? read_answer_file(q, rank, len) : NULL;
+    char *text = q->board ? read_answer_file(q, rank, len) : NULL;
     unsigned number;
     char head[32];
 
     snprintf(head, sizeof(head), "%.*s", text ? (int)(*len < 31 ? *len : 31) : 0, text ? text : "");
-    if (text && sscanf(head, "asked %u", &number) == 1 && number == *q->asked)
+    if (text && sscanf(head, "asked %u", &number) == 1 && number == inquiry_number(q))
         return text;
     free(text);
     return NULL;

@@ -21,17 +21,22 @@ struct inquiry_rank {
 };
 
 struct inquiry {
-    const char *directory;    /* the job's scratch directory */
-    volatile uint32_t *asked; /* in a file there; NULL: it could not be made */
-    bool simulated;           /* the ranks' hosts are */
-    uint64_t until_ms;        /* time limit for answers; 0: no inquiry */
-    bool said;                /* the report goes to mrrun's standard error */
-    bool ends;                /* the job is to be ended after the report */
+    const char *directory;          /* the job's scratch directory */
+    struct mr_inquiry_board *board; /* in a file there; NULL: it could not be made */
+    uint32_t ranks;                 /* of which the ends have room */
+    bool simulated;                 /* the ranks' hosts are */
+    uint64_t until_ms;              /* time limit for answers; 0: no inquiry */
+    bool said;                      /* the report goes to mrrun's standard error */
+    bool ends;                      /* the job is to be ended after the report */
 };
 
-/* The directory is there, the ranks are not. Without memory or room there are no inquiries. */
-void inquiry_open(struct inquiry *q, const char *directory, bool simulated);
+/* The directory is there, the ranks are not. Without memory or room there are no inquiries. ranks: of the job. */
+void inquiry_open(struct inquiry *q, const char *directory, bool simulated, int ranks);
 void inquiry_close(struct inquiry *q);
+/* The number of the latest inquiry; 0: there was none. */
+uint32_t inquiry_number(const struct inquiry *q);
+/* Tells the ranks here of a rank's end. */
+void inquiry_tell_end(struct inquiry *q, int rank);
 
 /* Asks. False: no rank can answer. */
 bool inquiry_ask(struct inquiry *q, const struct inquiry_rank *rank, int ranks, uint64_t now_ms);
@@ -42,6 +47,8 @@ char *inquiry_report(struct inquiry *q, const struct inquiry_rank *rank, int ran
 
 /* ---- for an agent, whose ranks are asked by mrrun ---- */
 
+/* mrrun has asked. False: the ranks cannot be. */
+bool inquiry_pass(struct inquiry *q, uint32_t number);
 /* Lets the rank check for an inquiry. */
 void inquiry_wake(pid_t pid);
 /* A rank's answer to the number that is asked now; free(). NULL: there is none. */

@@ -472,6 +472,13 @@ static void judge_doubts(struct job *job)
     job->doubts_until_ms = 0;
 }
 
+/* The ranks of this host by shared memory, and all by PMIx. */
+static void tell_end(struct job *job, int rank)
+{
+    inquiry_tell_end(&job->inquiry, rank);
+    server_tell_end(rank);
+}
+
 /* Processes started on that host can no longer be seen. on: the job goes on without them. Returns their number. */
 static int forget_host(struct job *job, int host, bool on)
 {
@@ -491,7 +498,7 @@ static int forget_host(struct job *job, int host, bool on)
         if (!--job->running)
             job->ended_ms = job_now_ms();
         if (on)
-            server_tell_end(r);
+            tell_end(job, r);
     }
     answer_doubts(job);
     return ranks;
@@ -599,7 +606,7 @@ void job_on_exit(struct job *job, int rank, int wait_status)
     if (job->opts->verbose)
         job_say(job, "%s %s", name, what);
     if (goes_on(job))
-        server_tell_end(rank);
+        tell_end(job, rank);
     answer_doubts(job);
     if (v == VERDICT_FINE || job->phase != JOB_RUNNING) {
         count_status(job, wait_status);

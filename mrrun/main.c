@@ -585,7 +585,7 @@ static int run(struct job *job, struct report *report, char *why, size_t cap)
         }
         job->absent_at_ms = job_now_ms() + AGENTS_ABSENT_MS;
     }
-    inquiry_open(&job->inquiry, job->scratch.path, job->hosts.simfab);
+    inquiry_open(&job->inquiry, job->scratch.path, job->hosts.simfab, job->place.ranks);
     attach_open(&job->attach, job->scratch.lock_fd);
     if (job->opts->timeout_s)
         job->timeout_at_ms = job_now_ms() + job->opts->timeout_s * 1000ull;

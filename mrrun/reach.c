@@ -66,7 +66,7 @@ bool reach_ask(struct job *job)
     bool asked = inquiry_ask(&job->inquiry, rank, job->place.ranks, link_now_ms());
 
     if (asked && job->agents)
-        agents_ask(job->agents, *job->inquiry.asked);
+        agents_ask(job->agents, inquiry_number(&job->inquiry));
     free(rank);
     return asked;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* This rank's answer to an inquiry: see inquiry.h. */
+/* What this rank does about inquiries, and about ends of other ranks: see inquiry.h. */
 #include "libmrmpi/api/inquiry.h"
 
 #include <ctype.h>
@@ -16,8 +16,11 @@
 #include "libmrmpi/api/api.h"
 #include "libmrmpi/api/life.h"
 #include "libmrmpi/coll/coll.h"
+#include "libmrmpi/launch/launch.h"
 
-static const volatile uint32_t *asked; /* NULL: nobody can ask */
+static const struct mr_inquiry_board *board; /* NULL: nobody can ask */
+static size_t board_bytes;
+static uint32_t answered, ends_seen;
 
 /* ---- the function ------------------------------------------------------------------------------------------------ */
 
@@ -153,7 +156,7 @@ static void put_answer(FILE *f, uint64_t waited_ns)
     char name[64];
 
     find_function(name, sizeof(name));
-    fprintf(f, "asked\t%u\nfunction\t%s\t%llu\n", *asked, name, (unsigned long long)(waited_ns / 1000000));
+    fprintf(f, "asked\t%u\nfunction\t%s\t%llu\n", answered, name, (unsigned long long)(waited_ns / 1000000));
     put_comm(f, mr_comm_world);
     each(ABI_COMM, put_made_comm, f);
     mr_pt2pt_each_pending(put_pending, &l);
@@ -181,6 +184,33 @@ static void write_answer(uint64_t waited_ns)
         unlink(part);
 }
 
+/* ---- news -------------------------------------------------------------------------------------------------------- */
+
+/* The file comes from another process. */
+static void take_ended(void)
+{
+    uint32_t room = (uint32_t)((board_bytes - sizeof(*board)) / sizeof(board->ended[0])),
+             num = __atomic_load_n(&board->num_ended, __ATOMIC_ACQUIRE);
+
+    for (num = num < room ? num : room; ends_seen < num; ends_seen++) {
+        int rank = board->ended[ends_seen];
+
+        if (mr_config.recover && rank >= 0 && rank < mr_comm_world->size && rank != mr_comm_world->rank)
+            mr_launch_note_end(rank);
+    }
+}
+
+static void take_news(uint64_t waited_ns)
+{
+    uint32_t asked = __atomic_load_n(&board->asked, __ATOMIC_RELAXED);
+
+    take_ended();
+    if (asked == answered)
+        return;
+    answered = asked;
+    write_answer(waited_ns);
+}
+
 /* ---- life -------------------------------------------------------------------------------------------------------- */
 
 void api_inquiry_open(void)
@@ -195,20 +225,24 @@ void api_inquiry_open(void)
         return;
     fd = open(name, O_RDONLY | O_CLOEXEC);
     if (fd >= 0) {
-        if (!fstat(fd, &st) && st.st_size >= (off_t)sizeof(*asked))
-            at = mmap(NULL, sizeof(*asked), PROT_READ, MAP_SHARED, fd, 0);
+        if (!fstat(fd, &st) && st.st_size >= (off_t)sizeof(*board))
+            at = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
         close(fd);
     }
     if (at == MAP_FAILED)
         return;
-    asked = at;
-    mr_progress_inquiry(asked, write_answer);
+    board = at;
+    board_bytes = (size_t)st.st_size;
+    answered = board->asked;
+    ends_seen = 0;
+    mr_progress_inquiry(&board->news, take_news);
+    take_ended();
 }
 
 void api_inquiry_close(void)
 {
     mr_progress_inquiry(NULL, NULL);
-    if (asked)
-        munmap((void *)asked, sizeof(*asked));
-    asked = NULL;
+    if (board)
+        munmap((void *)board, board_bytes);
+    board = NULL;
 }

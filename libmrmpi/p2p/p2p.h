@@ -55,10 +55,10 @@ enum mr_progress_when {
 /* A folder's pending work: poll is called, and returns the number of things done, while *pending is not NULL. */
 void mr_progress_register(enum mr_progress_when when, void *const *pending, int (*poll)(void));
 /*
- * An inquiry: each time *asked has another value, an idle waiter calls answer once, with its idle time. asked NULL: no
- * inquiries.
+ * News of the launcher, as an inquiry: each time *news has another value, an idle waiter calls answer once, with its
+ * idle time. news NULL: there are none.
  */
-void mr_progress_inquiry(const volatile uint32_t *asked, void (*answer)(uint64_t waited_ns));
+void mr_progress_inquiry(const volatile uint32_t *news, void (*answer)(uint64_t waited_ns));
 
 /* ---- requests (request/request.c) -------------------------------------------------------------------------------- */
 

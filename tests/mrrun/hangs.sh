@@ -106,6 +106,17 @@ like "has their last output" '^mrrun: rank 1 .*: last output [0-9.]+ s ago: read
 kill -TERM "$mrrun"
 wait "$job"
 
+# what the launcher tells is read with care: a file of another length, ends that cannot be, more ends than have room
+mkdir "$tmp/board"
+board() { # OCTAL BYTES
+  printf "$1" >"$tmp/board/asked"
+  MRMPI_INQUIRY=$tmp/board MRMPI_RECOVER=1 timeout 20 "$BUILD/tests/mpi/p2p_self"
+}
+ok "a file that is too short" board '\1\0\0\0'
+ok "ends without room" board '\1\0\0\0\0\0\0\0\377\377\377\377'
+ok "ends of ranks that are none, and of oneself" \
+  board '\1\0\0\0\0\0\0\0\4\0\0\0\377\377\377\377\11\0\0\0\0\0\0\0\377\377\377\177'
+
 # over hosts
 timeout 60 simfab run --topology "$root/etc/topologies/two-hosts-two-rails.net" -- \
   mrrun --timeout 3 --grace 1 -n 2 "$hangs" sends >"$tmp/out" 2>"$tmp/err"

@@ -182,9 +182,9 @@ void mr_progress_init(void)
     mr_progress_awaited = NULL;
 }
 
-void mr_progress_inquiry(const volatile uint32_t *asked, void (*answer)(uint64_t waited_ns))
+void mr_progress_inquiry(const volatile uint32_t *news, void (*answer)(uint64_t waited_ns))
 {
-    all.asked = asked ? asked : &never_asked;
+    all.asked = news ? news : &never_asked;
     all.answered = *all.asked;
     all.answer = answer;
 }
