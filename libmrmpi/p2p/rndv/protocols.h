@@ -18,7 +18,7 @@ struct mr_rndv_means {
     unsigned num;               /* of these */
 };
 
-/* NULL: the protocol has no use for it. */
+/* A function is NULL where the protocol has no use for it. */
 struct mr_protocol {
     const char *name;
     enum mr_stat stat; /* counts the messages received by it */
@@ -32,13 +32,15 @@ struct mr_protocol {
     bool (*start_send)(struct mr_rndv *r, const struct mr_hdr *hdr, const void *payload, size_t len);
 
     /* ---- while it moves a message ---- */
-    /* Of the peer: any packet that names the transfer, except PREFIX, and FIN to a sender without `sent`, which ends.
+    /*
+     * Packets of the peer that name the transfer, except PREFIX and FIN. FIN ends the transfer of a sender, unless the
+     * channel writes the message.
      */
     void (*packet)(struct mr_rndv *r, const struct mr_hdr *hdr, const void *payload, size_t len);
-    int (*progress)(struct mr_rndv *r);         /* of an active transfer. What it has done: 0 nothing */
-    void (*prefix)(struct mr_rndv *r);          /* receiver: bytes of the eager prefix have been copied; NULL: it moves
-                                                   all bytes itself */
-    void (*sent)(struct mr_rndv *r, int error); /* sender: the channel's write has ended */
+    int (*progress)(struct mr_rndv *r); /* of an active transfer. What it has done: 0 nothing */
+    /* Receiver: bytes of the eager prefix have been copied. NULL: the protocol moves these bytes, too. */
+    void (*prefix)(struct mr_rndv *r);
+    void (*sent)(struct mr_rndv *r, int error);   /* sender: the channel's write has ended */
     void (*landed)(struct mr_rndv *r, int error); /* receiver: the peer's write has ended */
     void (*ended)(struct mr_rndv *r);             /* the transfer ends */
 };

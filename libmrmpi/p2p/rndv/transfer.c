@@ -57,9 +57,12 @@ struct mr_rndv *mr_rndv_new(struct mr_request *req, struct mr_vc *vc, enum mr_rn
 
 void mr_rndv_begin(struct mr_rndv *r, const struct mr_protocol *by)
 {
+    _Static_assert(sizeof(r->packets) <= sizeof(r->read) && sizeof(r->split) <= sizeof(r->read) &&
+                       sizeof(r->landing) <= sizeof(r->read),
+                   "the largest of the union");
     r->state = MR_RNDV_MOVING;
     r->by = by;
-    memset(&r->read, 0, sizeof(r->read)); /* the largest of the union */
+    memset(&r->read, 0, sizeof(r->read));
 }
 
 void mr_rndv_reopen(struct mr_rndv *r)
