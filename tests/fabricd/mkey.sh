@@ -25,7 +25,8 @@ sed -i 's/share: 60/share: 50/' "$policy"
 ok "another one" fabricctl policy apply "$policy"
 not_ok "a table cannot be changed without the key" simfab exec h2 -- "$tool" vlarb 1 0x10002 0:1,1:200
 for r in 0 1; do
-  like "the switch port across the cable of mlx5_$r is known" "^far_port: .where: leaf1 port $((r + 1)), " <(fabricctl rail show mlx5_$r)
+  far() { fabricctl rail show mlx5_$r | grep -q "^far_port: .where: leaf1 port $((r + 1)), "; }
+  ok "the switch port across the cable of mlx5_$r is known" wait_for 10 far
 done
 
 conf=$tmp/node.yaml
