@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The memory of a ring between jobs: what a reader maps and what it refuses, the sleep, and writers that have gone mad.
+/* The memory of a ring between jobs: mappings and refusals of a reader, the sleep, and mad writers.
  */
 #include <errno.h>
 #include <fcntl.h>
