@@ -63,18 +63,19 @@ struct mr_learn {
 };
 
 /*
- * A learner that begins with the knowledge about similar work: the kept way is the same, and ways that took less than
- * half as long again are tried soon.
+ * A learner that begins with the knowledge about other sizes of the same work: the kept way is the same, and ways that
+ * may be faster are tried soon. Samples are times of a byte, and sizes differ by a factor of 2^doublings. As costs are
+ * linear in bytes, the time of a byte changes by no more than this factor.
  */
-static inline struct mr_learn mr_learn_like(const struct mr_learn *other)
+static inline struct mr_learn mr_learn_like(const struct mr_learn *other, unsigned doublings)
 {
     struct mr_learn l = {.kept = other->kept, .known = true};
-    uint32_t kept = mr_median_of(&other->time[other->kept]);
+    uint64_t kept = mr_median_of(&other->time[other->kept]);
 
     for (unsigned i = 0; i < MR_LEARN_WAYS; i++)
         if (i != other->kept && other->time[i].num) {
             l.time[i] = other->time[i];
-            l.due = (uint8_t)(l.due | (mr_median_of(&l.time[i]) / 3 < kept / 2) << i);
+            l.due = (uint8_t)(l.due | (mr_median_of(&l.time[i]) < kept << doublings) << i);
         }
     return l;
 }

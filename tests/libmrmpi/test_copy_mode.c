@@ -136,6 +136,24 @@ START_TEST(cold_memory_decides_nothing)
 }
 END_TEST
 
+/* Reads cost a system call: pushes are faster up to 120 KB, reads beyond, whichever sizes come first. */
+START_TEST(each_size_has_its_best)
+{
+    const bool grows = _i < MR_LOADS;
+    const enum mr_copy_load load = (enum mr_copy_load)(_i % MR_LOADS);
+
+    for (int k = 0; k < 6; k++) {
+        size_t len = 32 * KIB << (grows ? k : 5 - k);
+        const unsigned ps[MR_COPY_MODES] = {60, 35 + (unsigned)(3000000 / len), 200};
+
+        if (len <= 64 * KIB)
+            ck_assert_uint_ge(run(250, len, load, ps, MR_COPY_PUSH), 80);
+        else if (len >= 256 * KIB)
+            ck_assert_uint_ge(run(250, len, load, ps, MR_COPY_READ), 80);
+    }
+}
+END_TEST
+
 /* One late sample, for any reason: the next messages keep their mode. Also if the sample is one of several. */
 START_TEST(one_late_sample_decides_nothing)
 {
@@ -248,6 +266,7 @@ int main(void)
     tcase_add_loop_test(c, finding_it_costs_little, 0, sizeof(machines) / sizeof(machines[0]));
     tcase_add_test(c, it_is_found_soon);
     tcase_add_test(c, cold_memory_decides_nothing);
+    tcase_add_loop_test(c, each_size_has_its_best, 0, 2 * MR_LOADS);
     tcase_add_test(c, one_late_sample_decides_nothing);
     tcase_add_test(c, what_changes_is_noticed);
     tcase_add_test(c, bunches_are_no_speed);

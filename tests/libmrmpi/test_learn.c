@@ -146,7 +146,7 @@ START_TEST(begins_with_what_is_known)
     static const unsigned known[] = {1000, 1300, 4000}, similar[] = {1300, 1000, 4000};
 
     run(1000, known, ALL);
-    l = mr_learn_like(&l);
+    l = mr_learn_like(&l, 1);
     run(TRIAL, similar, ALL);
     ck_assert_uint_eq(gone[0], TRIAL);
     run(30, similar, ALL);

@@ -26,9 +26,9 @@ static struct mr_learn begin_cell(const struct mr_learn *cells, unsigned size)
 {
     for (unsigned away = 1; away < MR_COPY_SIZES; away++)
         if (size >= away && is_cell_known(&cells[size - away]))
-            return mr_learn_like(&cells[size - away]);
+            return mr_learn_like(&cells[size - away], away);
         else if (size + away < MR_COPY_SIZES && is_cell_known(&cells[size + away]))
-            return mr_learn_like(&cells[size + away]);
+            return mr_learn_like(&cells[size + away], away);
     return (struct mr_learn){.kept = MR_COPY_PUSH};
 }
 
