@@ -16,9 +16,11 @@
  *
  * Data longer than a piece is better copied once, by messages, if only two ranks share a node and one of them has the
  * data: bcast 16 KiB 1.96 us against 2.18, 1 MiB 39 against 47, gather 64 KiB 5.8 against 7.2, 1 MiB 53 against 64. If
- * both ranks have data this holds up to 16 KiB, because such a message needs no answer: allgather 16 KiB 2.0 against
- * 2.6, 64 KiB 7.5 against 7.3. A scattering root writes everything itself either way, and its messages go through more
- * memory: 64 KiB to each of 4 ranks on 2 cores 18 us against 24, 1 MiB 200 against 400, to 8 ranks .38 ms against 1.1.
+ * both ranks have data, this holds up to 16 KiB, because such a message needs no answer: allgather 16 KiB 2.0 against
+ * 2.6, 64 KiB 7.5 against 7.3; and again for long data, which the receiver reads: 128 KiB 11.2 against 11.0, 256 KiB
+ * 18.4 against 20.6, 1 MiB 79 against 94, 2 MiB 155 against 208. A scattering root writes everything itself either way,
+ * and its messages go through more memory: 64 KiB to each of 4 ranks on 2 cores 18 us against 24, 1 MiB 200 against
+ * 400, to 8 ranks .38 ms against 1.1.
  */
 #include "libmrmpi/coll/select.h"
 
@@ -101,7 +103,8 @@ static const struct rule {
     {MR_COLL_ALLGATHER, MR_ALG_NODE, 8 KiB, 0, MR_HAS_NODE},
     {MR_COLL_ALLGATHER, MR_ALG_NODE, ANY, 3, MR_HAS_NODE},
     {MR_COLL_ALLGATHER, MR_ALG_SPREAD, 16 KiB, 0, MR_HAS_NODE},
-    {MR_COLL_ALLGATHER, MR_ALG_NODE, ANY, 0, MR_HAS_NODE},
+    {MR_COLL_ALLGATHER, MR_ALG_NODE, 128 KiB, 0, MR_HAS_NODE},
+    {MR_COLL_ALLGATHER, MR_ALG_SPREAD, ANY, 0, MR_HAS_NODE},
     {MR_COLL_ALLGATHER, MR_ALG_TWO_LEVEL, ANY, 3, MR_HAS_ROWS | MR_HAS_FEW_NODES},
     {MR_COLL_ALLGATHER, MR_ALG_BRUCK, 1 KiB, 24, 0},
     {MR_COLL_ALLGATHER, MR_ALG_SPREAD, ANY, 0, MR_HAS_FEW_RANKS},
@@ -117,11 +120,13 @@ static const struct rule {
     {MR_COLL_ALLTOALL, MR_ALG_HIERARCHICAL, 128, 0, MR_HAS_GRID_AREAS},
     {MR_COLL_ALLTOALL, MR_ALG_NODE, 8 KiB, 0, MR_HAS_NODE},
     {MR_COLL_ALLTOALL, MR_ALG_NODE, 64 KiB, 3, MR_HAS_NODE},
-    {MR_COLL_ALLTOALL, MR_ALG_SPREAD, 16 KiB, 0, MR_HAS_NODE},
     {MR_COLL_ALLTOALL, MR_ALG_SPREAD, ANY, 6, MR_HAS_NODE},
-    {MR_COLL_ALLTOALL, MR_ALG_NODE, 256 KiB, 0, MR_HAS_NODE},
+    {MR_COLL_ALLTOALL, MR_ALG_NODE, 256 KiB, 3, MR_HAS_NODE},
     {MR_COLL_ALLTOALL, MR_ALG_SPREAD, ANY, 4, MR_HAS_NODE},
-    {MR_COLL_ALLTOALL, MR_ALG_NODE, ANY, 0, MR_HAS_NODE},
+    {MR_COLL_ALLTOALL, MR_ALG_NODE, ANY, 3, MR_HAS_NODE},
+    {MR_COLL_ALLTOALL, MR_ALG_SPREAD, 16 KiB, 0, MR_HAS_NODE},
+    {MR_COLL_ALLTOALL, MR_ALG_NODE, 128 KiB, 0, MR_HAS_NODE},
+    {MR_COLL_ALLTOALL, MR_ALG_SPREAD, ANY, 0, MR_HAS_NODE},
     {MR_COLL_ALLTOALL, MR_ALG_BRUCK, 128, 32, 0},
     {MR_COLL_ALLTOALL, MR_ALG_SPREAD, ANY, 0, MR_HAS_FEW_RANKS},
     {MR_COLL_ALLTOALL, MR_ALG_SPREAD, 256 KiB, 0, 0},
