@@ -106,6 +106,10 @@ static void start_copy(struct mr_rndv *r, struct mr_stream *s)
         mr_get_begin(r);
 }
 
+/*
+ * Progress starts the copy, not the call that meets the message: behind a receive, programs and collectives often send,
+ * and the peer copies that message at the same time.
+ */
 static bool near_recv(struct mr_rndv *r, const struct mr_hdr *hdr, const void *payload, size_t len)
 {
     struct mr_stream *s = mr_stream_of(r->vc);
@@ -116,10 +120,7 @@ static bool near_recv(struct mr_rndv *r, const struct mr_hdr *hdr, const void *p
     mr_rndv_begin(r, &mr_near_protocol);
     r->near.counted = true;
     mr_rndvs.near.receives++;
-    if (!s->queued && may_start(r, s))
-        start_copy(r, s);
-    else
-        mr_rndv_queue(s, r);
+    mr_rndv_queue(s, r);
     return true;
 }
 
