@@ -22,6 +22,7 @@ const struct mr_model_input mr_model_inputs[MR_MODEL_INPUTS] = {
     {"register_byte_ps", "ps", "registering each further byte", 15, 0, 100000, AT(register_byte_ps)},
     {"trip_ns", "ns", "from posting a short packet to its confirmation", 1750, 0, 10000000, AT(trip_ns)},
     {"post_ns", "ns", "posting a request, and taking its completion", 375, 0, 1000000, AT(post_ns)},
+    {"page_ns", "ns", "making a page of memory shared inside a host, at its first use", 2000, 0, 1000000, AT(page_ns)},
 };
 
 /* ---- thresholds -------------------------------------------------------------------------------------------------- */
@@ -146,5 +147,6 @@ int mr_model_init(char *why, size_t size)
     mr_stat_set(MR_STAT_MODEL_REGISTER_NS, mr_model.register_ns);
     mr_stat_set(MR_STAT_MODEL_TRIP_NS, mr_model.trip_ns);
     mr_stat_set(MR_STAT_MODEL_POST_NS, mr_model.post_ns);
+    mr_stat_set(MR_STAT_MODEL_PAGE_NS, mr_model.page_ns);
     return 0;
 }

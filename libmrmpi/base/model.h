@@ -29,6 +29,7 @@ struct mr_model {
     uint32_t register_byte_ps; /* for each byte beyond MR_MODEL_REGISTER_MIN */
     uint32_t trip_ns;          /* from posting a short packet to its confirmation */
     uint32_t post_ns;          /* posting a request, and taking its completion */
+    uint32_t page_ns;          /* making a page of memory that the ranks of a node share */
 
     /* thresholds */
     uint32_t busy_copy_mbps; /* MB/s that a processor copies while adapters move data */
@@ -52,7 +53,7 @@ struct mr_model_input {
     uint32_t standard, min, max;
     size_t offset; /* in struct mr_model */
 };
-#define MR_MODEL_INPUTS 5
+#define MR_MODEL_INPUTS 6
 extern MR_OWN const struct mr_model_input mr_model_inputs[MR_MODEL_INPUTS];
 
 static inline uint32_t mr_model_input(const struct mr_model *m, unsigned i)

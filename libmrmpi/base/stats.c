@@ -154,6 +154,9 @@ static const struct {
     [MR_STAT_MODEL_POST_NS] = {"model_post_ns",
                                "nanoseconds for posting a request and taking its completion, as estimated",
                                MR_TOPIC_MESSAGES},
+    [MR_STAT_MODEL_PAGE_NS] = {"model_page_ns",
+                               "nanoseconds for making a page of memory shared inside a host, as estimated",
+                               MR_TOPIC_MESSAGES},
     [MR_STAT_SEEN_COPY_MBPS] = {"seen_copy_mbps", "MB/s of the few copies of messages that were timed; 0: none was",
                                 MR_TOPIC_MESSAGES},
 };

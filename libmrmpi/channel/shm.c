@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 
 #include "libmrmpi/base/base.h"
+#include "libmrmpi/base/model.h"
 #include "libmrmpi/channel/cma.h"
 #include "libmrmpi/channel/channel.h"
 #include "libmrmpi/channel/shm_peer.h"
@@ -403,6 +404,14 @@ bool mr_shm_chunks_take(struct mr_shm_chunks *c, size_t len, struct mr_reader *b
     c->fresh = !begin_chunks(c->first, len);
     c->at = mr_pool_at(my_pool(), c->first);
     return true;
+}
+
+uint64_t mr_shm_pool_ns(void)
+{
+    const struct mr_pool *pool = my_pool();
+
+    return (uint64_t)(pool->shape.num_chunks - pool->fresh) * pool->shape.chunk_bytes / MR_MODEL_PAGE *
+           mr_model.page_ns;
 }
 
 void *mr_shm_chunks_at(int world_rank, uint32_t first, size_t len)

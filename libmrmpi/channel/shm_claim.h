@@ -26,7 +26,7 @@ struct mr_claim {
 /* Of one rank. */
 struct mr_claims {
     struct mr_claim of[MR_CLAIMS];
-    uint8_t mode[8]; /* the copy mode of messages to the rank while it has some to send, too: p2p/rndv/near.c */
+    uint8_t mode[8]; /* copy mode + 1 of messages to the rank while it has some to send, too; 0: p2p/rndv/near.c */
 };
 
 static inline uint64_t mr_claim_ends(uint16_t ticket, uint32_t front, uint32_t back)

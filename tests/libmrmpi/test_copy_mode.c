@@ -10,13 +10,14 @@
 static struct mr_copy_modes w;
 static uint64_t now_ns;
 static uint64_t spent_ns; /* in messages */
+static uint64_t pool_ns;  /* for new pages of the pool */
 static unsigned gone[MR_COPY_MODES];
 
 static void setup(void)
 {
     w = (struct mr_copy_modes){0};
     now_ns = 1000000;
-    spent_ns = 0;
+    spent_ns = pool_ns = 0;
     for (int i = 0; i < MR_COPY_MODES; i++)
         gone[i] = 0;
 }
@@ -26,7 +27,7 @@ static enum mr_copy_mode message(size_t len, enum mr_copy_load load, const unsig
                                  uint64_t pause_ns)
 {
     struct mr_copy_choice c;
-    enum mr_copy_mode mode = mr_copy_mode_choose(&w, &c, len, load);
+    enum mr_copy_mode mode = mr_copy_mode_choose(&w, &c, len, load, pool_ns);
     uint64_t ns = len * ps[mode] / 1000;
 
     if (mode != c.mode)
@@ -123,7 +124,7 @@ START_TEST(cold_memory_decides_nothing)
     for (int load = 0; load < MR_LOADS; load++) {
         setup();
         for (uint64_t pushed = 0; pushed < 2u << 20;) {
-            enum mr_copy_mode mode = mr_copy_mode_choose(&w, &c, 64 * KIB, load);
+            enum mr_copy_mode mode = mr_copy_mode_choose(&w, &c, 64 * KIB, load, 0);
 
             c.begin_ns = now_ns;
             now_ns += 64 * KIB * cold[mode] / 1000;
@@ -133,6 +134,32 @@ START_TEST(cold_memory_decides_nothing)
         ck_assert_uint_ge(run(300, 64 * KIB, load, warm, MR_COPY_PUSH), 90);
         ck_assert_int_eq(w.cell[load][1].kept, MR_COPY_PUSH);
     }
+}
+END_TEST
+
+/* Pages of the pool are worth a trial behind messages that took far longer; then the fastest mode is found. */
+START_TEST(pages_are_made_when_they_are_worth_it)
+{
+    static const unsigned ps[MR_COPY_MODES] = {30, 80, 90};
+
+    for (int load = 0; load < MR_LOADS; load++) {
+        setup();
+        pool_ns = 1000000;
+        while (!gone[MR_COPY_PUSH]) {
+            run(1, 256 * KIB, load, ps, 0);
+            ck_assert_uint_le(spent_ns, 10 * pool_ns);
+        }
+        ck_assert_uint_ge(spent_ns, 8 * pool_ns);
+        ck_assert_uint_ge(run(300, 256 * KIB, load, ps, MR_COPY_PUSH), 90);
+        ck_assert_uint_ge(run(300, 1 << 20, load, ps, MR_COPY_PUSH), 90);
+        pool_ns = 0;
+        ck_assert_uint_ge(run(300, 256 * KIB, load, ps, MR_COPY_PUSH), 90);
+    }
+    setup();
+    mr_copy_mode_refuse(&w, MR_COPY_READ);
+    mr_copy_mode_refuse(&w, MR_COPY_SPLIT);
+    pool_ns = UINT32_MAX;
+    ck_assert_uint_eq(run(100, 256 * KIB, MR_LOAD_BOTH, ps, MR_COPY_PUSH), 100); /* nothing else is possible */
 }
 END_TEST
 
@@ -197,7 +224,7 @@ START_TEST(bunches_are_no_speed)
         uint64_t ns = 0;
 
         for (int k = 0; k < 3; k++) {
-            mr_copy_mode_choose(&w, &c[k], 64 * KIB, MR_LOAD_STREAM);
+            mr_copy_mode_choose(&w, &c[k], 64 * KIB, MR_LOAD_STREAM, 0);
             c[k].begin_ns = now_ns;
         }
         for (int k = 0; k < 3; k++)
@@ -250,7 +277,7 @@ START_TEST(sizes_and_clocks_at_their_ends)
     ck_assert_uint_eq(mr_copy_mode_size(SIZE_MAX), 7);
     run(1000, 64 * KIB, MR_LOAD_STREAM, nothing, 0); /* a simulated clock that stands still */
     setup();
-    mr_copy_mode_choose(&w, &c, 64 * KIB, MR_LOAD_ONE);
+    mr_copy_mode_choose(&w, &c, 64 * KIB, MR_LOAD_ONE, 0);
     c.begin_ns = now_ns + 5;
     mr_copy_mode_ended(&w, &c, now_ns); /* or goes back */
     ck_assert_uint_eq(w.cell[MR_LOAD_ONE][1].time[c.mode].num, 0);
@@ -266,6 +293,7 @@ int main(void)
     tcase_add_loop_test(c, finding_it_costs_little, 0, sizeof(machines) / sizeof(machines[0]));
     tcase_add_test(c, it_is_found_soon);
     tcase_add_test(c, cold_memory_decides_nothing);
+    tcase_add_test(c, pages_are_made_when_they_are_worth_it);
     tcase_add_loop_test(c, each_size_has_its_best, 0, 2 * MR_LOADS);
     tcase_add_test(c, one_late_sample_decides_nothing);
     tcase_add_test(c, what_changes_is_noticed);

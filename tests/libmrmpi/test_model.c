@@ -62,7 +62,7 @@ START_TEST(wrong_text_is_refused)
         const char *text, *says;
     } wrong[] = {
         {"copy_mps=1", "\"copy_mps\" is not a cost; costs are copy_mbps, register_ns, register_byte_ps, trip_ns, "
-                       "post_ns"},
+                       "post_ns, page_ns"},
         {"trip_ns=1,fast", "\"fast\" is not a cost"},
         {"=5", "\"\" is not a cost"},
         {"copy_mbps", "copy_mbps: copy_mbps must be a whole number of MB/s from 100 to 100000"},

@@ -32,8 +32,8 @@ like "says which there are" '^  large messages: MPI_Init will fail: "near" is no
 
 cost() { sed -n "s/^  $1  *\([0-9]*\) .*/\1/p" "$tmp/out"; } # NAME
 explain
-is "each cost of the model" "$(for c in copy_mbps register_ns register_byte_ps trip_ns post_ns; do cost $c; done | tr '\n' ' ')" \
-  "12500 10500 15 1750 375 "
+is "each cost of the model" "$(for c in copy_mbps register_ns register_byte_ps trip_ns post_ns page_ns; do cost $c; done | tr '\n' ' ')" \
+  "12500 10500 15 1750 375 2000 "
 like "the lengths that follow" '^    zero-copy sends with 24K or more under way; reads of messages in bursts from 64K on$' "$tmp/out"
 like "and times inside a host" '^        1M +89\.13 +83\.89 +41\.94$' "$tmp/out"
 ok "other costs" explain -x MRMPI_MODEL=copy_mbps=6250,trip_ns=3500

@@ -5,15 +5,17 @@
 #include <stdio.h>
 
 _Static_assert(MR_COPY_MODES <= MR_LEARN_WAYS, "the learner has a way for each mode");
+_Static_assert(MR_COPY_SIZES <= 8 * sizeof(((struct mr_copy_modes *)0)->offered[0]), "a bit for each size");
 
 const char *const mr_copy_mode_names[MR_COPY_MODES + 1] = {"push", "read", "split"};
 
 /* Bits; one has to be possible. */
-static unsigned possible_modes(const struct mr_copy_modes *w)
+static unsigned possible_modes(const struct mr_copy_modes *w, uint64_t pool_ns)
 {
-    unsigned possible = ~w->refused & ((1u << MR_COPY_MODES) - 1);
+    unsigned all = ~w->refused & ((1u << MR_COPY_MODES) - 1),
+             possible = w->spent_ns < MR_COPY_WORTH * pool_ns ? all & ~(1u << MR_COPY_PUSH) : all;
 
-    return possible ? possible : 1u << MR_COPY_PUSH;
+    return possible ? possible : all ? all : 1u << MR_COPY_PUSH;
 }
 
 static bool is_cell_known(const struct mr_learn *cell)
@@ -29,19 +31,32 @@ static struct mr_learn begin_cell(const struct mr_learn *cells, unsigned size)
             return mr_learn_like(&cells[size - away], away);
         else if (size + away < MR_COPY_SIZES && is_cell_known(&cells[size + away]))
             return mr_learn_like(&cells[size + away], away);
-    return (struct mr_learn){.kept = MR_COPY_PUSH};
+    return (struct mr_learn){.kept = MR_COPY_READ};
+}
+
+/* A learner that has begun without pushes tries them next. */
+static void offer_push(struct mr_copy_modes *w, enum mr_copy_load load, unsigned size, unsigned possible)
+{
+    struct mr_learn *cell = &w->cell[load][size];
+
+    if (!(possible & 1u << MR_COPY_PUSH) || w->offered[load] & 1u << size)
+        return;
+    w->offered[load] = (uint8_t)(w->offered[load] | 1u << size);
+    if (cell->begun)
+        cell->due |= 1u << MR_COPY_PUSH;
 }
 
 enum mr_copy_mode mr_copy_mode_choose(struct mr_copy_modes *w, struct mr_copy_choice *c, size_t len,
-                                      enum mr_copy_load load)
+                                      enum mr_copy_load load, uint64_t pool_ns)
 {
-    unsigned size = mr_copy_mode_size(len), way,
+    unsigned size = mr_copy_mode_size(len), way, possible = possible_modes(w, pool_ns),
              trial = load == MR_LOAD_ONE ? MR_LEARN_SAMPLES : MR_COPY_BEHIND + MR_LEARN_SAMPLES * MR_COPY_MEAN;
     struct mr_learn *cell = &w->cell[load][size];
 
     if (!cell->begun && !is_cell_known(cell))
         *cell = begin_cell(w->cell[load], size);
-    way = mr_learn_next(cell, possible_modes(w), trial);
+    offer_push(w, load, size, possible);
+    way = mr_learn_next(cell, possible, trial);
     if (way == MR_COPY_PUSH && way != cell->kept && w->pushed < MR_COPY_WARM)
         mr_learn_again(cell);
     *c = (struct mr_copy_choice){.mode = (enum mr_copy_mode)way, .load = load, .len = len};
@@ -75,6 +90,7 @@ void mr_copy_mode_ended(struct mr_copy_modes *w, const struct mr_copy_choice *c,
     w->last_mode = c->mode;
     w->last_end_ns = now_ns;
     w->last_ns = now_ns - begin;
+    w->spent_ns += now_ns > begin ? now_ns - begin : 0;
     if (is_cold(w, c)) {
         w->in_row = 0;
         return;

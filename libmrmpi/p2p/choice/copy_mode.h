@@ -12,6 +12,9 @@
  * data of the later ones is worked off while the earlier ones are waited for. The first pushed messages do not count:
  * the pool has to be in the caches.
  *
+ * Messages begin with reads: a read copies each byte once and needs no memory. The pool's pages cost time when they are
+ * made, so pushes are tried only when messages have taken MR_COPY_WORTH times as long as making the pages would.
+ *
  * Pure: one struct for all peers of a process on its node; no packets, and the times are given.
  */
 #ifndef MRMPI_COPY_MODE_H
@@ -42,6 +45,7 @@ enum mr_copy_load {
 #define MR_COPY_MEAN   4          /* messages of a sample where others are under way, */
 #define MR_COPY_BEHIND 3          /* and this number before them, whose times do not count */
 #define MR_COPY_WARM   (3u << 20) /* bytes pushed before it counts: then a pool (shm_pool.h) is in the caches */
+#define MR_COPY_WORTH  8          /* times the cost of a pool's pages */
 
 struct mr_copy_modes {
     struct mr_learn cell[MR_LOADS][MR_COPY_SIZES];
@@ -51,7 +55,9 @@ struct mr_copy_modes {
     unsigned in_row;               /* and the number of equal ones in a row: */
     uint64_t sum_ns, sum_len;      /* sums of the next sample */
     uint64_t pushed;               /* bytes so far, until enough */
+    uint64_t spent_ns;             /* in all messages so far, until pushes are tried */
     unsigned refused;              /* modes that are impossible: bits */
+    uint8_t offered[MR_LOADS];     /* cells whose learner knows that pushes are possible: bits */
 };
 
 /* A message's mode, and the cell of its sample. */
@@ -71,9 +77,12 @@ static inline unsigned mr_copy_mode_size(size_t len)
     return size;
 }
 
-/* The mode of the next message received. Fills in c, except begin_ns, which the caller sets at the beginning. */
+/*
+ * The mode of the next message received. pool_ns: the time for pages of the pool that do not exist yet. Fills in c,
+ * except begin_ns, which the caller sets at the beginning.
+ */
 enum mr_copy_mode mr_copy_mode_choose(struct mr_copy_modes *w, struct mr_copy_choice *c, size_t len,
-                                      enum mr_copy_load load);
+                                      enum mr_copy_load load, uint64_t pool_ns);
 /* True if a message that begins now comes right behind the one before, which need no longer be under way. */
 bool mr_copy_mode_follows(const struct mr_copy_modes *w, uint64_t now_ns);
 /* All of its bytes are there. */

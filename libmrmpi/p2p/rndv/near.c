@@ -38,20 +38,19 @@ static enum mr_copy_load load_of(const struct mr_stream *s)
 static enum mr_copy_mode follow_copy_mode(struct mr_rndv *r)
 {
     const struct mr_claims *theirs = mr_near_claims(r->vc, false);
-    uint8_t mode =
-        theirs ? __atomic_load_n(&theirs->mode[mr_copy_mode_size(r->total)], __ATOMIC_RELAXED) : MR_COPY_PUSH;
+    uint8_t noted = theirs ? __atomic_load_n(&theirs->mode[mr_copy_mode_size(r->total)], __ATOMIC_RELAXED) : 0;
 
-    return mode < MR_COPY_MODES ? mode : MR_COPY_PUSH;
+    return noted && noted <= MR_COPY_MODES ? (enum mr_copy_mode)(noted - 1) : MR_COPY_READ;
 }
 
 static enum mr_copy_mode choose_copy_mode(struct mr_rndv *r, enum mr_copy_load load)
 {
-    enum mr_copy_mode mode = mr_copy_mode_choose(&mr_rndvs.near.modes, &r->near.choice, r->total, load);
+    enum mr_copy_mode mode = mr_copy_mode_choose(&mr_rndvs.near.modes, &r->near.choice, r->total, load, mr_shm_pool_ns());
     struct mr_claims *ours = mr_near_claims(r->vc, true);
 
     r->near.timed = true;
     if (load == MR_LOAD_BOTH && ours)
-        __atomic_store_n(&ours->mode[mr_copy_mode_size(r->total)], mode, __ATOMIC_RELAXED);
+        __atomic_store_n(&ours->mode[mr_copy_mode_size(r->total)], (uint8_t)(mode + 1), __ATOMIC_RELAXED);
     return mode;
 }
 
