@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The costs of moving bytes between processes, in one place, and the thresholds that follow from the costs. Inputs have
- * defaults, calibrated with adapters of 200 Gbit/s; MRMPI_MODEL sets inputs. mr_model_init derives the thresholds once,
- * before the first message. Messages only read thresholds. The rates of rails belong to the rails and are parameters
- * here.
+ * defaults, calibrated with adapters of 200 Gbit/s; measurements replace defaults (verbs/costs.c); MRMPI_MODEL sets
+ * inputs, which no measurement replaces then. Thresholds are derived when an input changes: by mr_model_init, when the
+ * first rail opens, and behind the first keepalive. Messages only read thresholds, and no two ranks need the same. The
+ * rates of rails belong to the rails and are parameters here.
+ *
+ * A measurement may be wrong, because a processor may be interrupted. A result beyond the plausible is refused, and the
+ * input stays as before. A result within a quarter of the default confirms the default: ranks of alike machines then
+ * have the same thresholds, and repeated runs, too.
  *
  * A cost is linear in bytes. A threshold in bytes is a number of whole pages, at least one: costs are known to some
  * percent, and the lengths of messages are often powers of two.
@@ -21,6 +26,19 @@
 
 #define MR_MODEL_PAGE         4096u
 #define MR_MODEL_REGISTER_MIN (128u << 10) /* bytes whose registration takes register_ns, or fewer */
+
+/* The inputs, in the order of mr_model_inputs. */
+enum mr_model_cost {
+    MR_MODEL_COPY_MBPS,
+    MR_MODEL_REGISTER_NS,
+    MR_MODEL_REGISTER_BYTE_PS,
+    MR_MODEL_TRIP_NS,
+    MR_MODEL_POST_NS,
+    MR_MODEL_PAGE_NS,
+    MR_MODEL_INPUTS
+};
+
+enum mr_model_origin { MR_MODEL_DEFAULT, MR_MODEL_MEASURED, MR_MODEL_SET };
 
 struct mr_model {
     /* inputs */
@@ -43,6 +61,8 @@ struct mr_model {
     uint32_t burst_at;       /* bytes copied in three round trips: more are worth reading */
     uint32_t register_at;    /* bytes copied in the time of a registration with one device */
     uint32_t read_at;        /* bytes copied in the time of a registration, an offer and a read */
+
+    uint8_t origin[MR_MODEL_INPUTS]; /* enum mr_model_origin */
 };
 
 extern MR_OWN struct mr_model mr_model; /* zero before mr_model_init */
@@ -50,10 +70,10 @@ extern MR_OWN struct mr_model mr_model; /* zero before mr_model_init */
 /* An input, as a user sets and sees the input. */
 struct mr_model_input {
     const char *name, *unit, *help;
-    uint32_t standard, min, max;
-    size_t offset; /* in struct mr_model */
+    uint32_t standard, min, max; /* min, max: of a setting */
+    uint32_t least, most;        /* of a plausible measurement */
+    size_t offset;               /* in struct mr_model */
 };
-#define MR_MODEL_INPUTS 6
 extern MR_OWN const struct mr_model_input mr_model_inputs[MR_MODEL_INPUTS];
 
 static inline uint32_t mr_model_input(const struct mr_model *m, unsigned i)
@@ -66,8 +86,17 @@ static inline uint32_t mr_model_input(const struct mr_model *m, unsigned i)
  * comment. False: text is wrong; why says where, in a sentence without a full stop.
  */
 bool mr_model_parse(struct mr_model *m, const char *text, char *why, size_t size);
+/*
+ * An input has been measured, in its unit. False: the input is set, or the measurement is not plausible; nothing
+ * changes. Otherwise the input and the thresholds of *m follow the measurement.
+ */
+bool mr_model_take(struct mr_model *m, enum mr_model_cost cost, uint64_t measured);
+/* "default", "measured" or "set". */
+const char *mr_model_origin(const struct mr_model *m, enum mr_model_cost cost);
 /* mr_model by the setting MRMPI_MODEL, a text or @FILE. 0 or negative errno, with a sentence. */
 int mr_model_init(char *why, size_t size);
+/* mr_model takes a measurement; the counters tell the measurement and the result. */
+void mr_model_measured(enum mr_model_cost cost, uint64_t measured);
 
 /* ---- costs of bytes ---------------------------------------------------------------------------------------------- */
 

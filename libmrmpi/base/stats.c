@@ -149,6 +149,9 @@ static const struct {
                                  MR_TOPIC_MESSAGES},
     [MR_STAT_MODEL_REGISTER_NS] = {"model_register_ns", "nanoseconds of a registration, as estimated",
                                    MR_TOPIC_MESSAGES},
+    [MR_STAT_MODEL_REGISTER_BYTE_PS] = {"model_register_byte_ps",
+                                        "picoseconds of a registration for each byte beyond 128 KiB, as estimated",
+                                        MR_TOPIC_MESSAGES},
     [MR_STAT_MODEL_TRIP_NS] = {"model_trip_ns", "nanoseconds of a round trip between hosts, as estimated",
                                MR_TOPIC_MESSAGES},
     [MR_STAT_MODEL_POST_NS] = {"model_post_ns",
@@ -159,6 +162,23 @@ static const struct {
                                MR_TOPIC_MESSAGES},
     [MR_STAT_SEEN_COPY_MBPS] = {"seen_copy_mbps", "MB/s of the few copies of messages that were timed; 0: none was",
                                 MR_TOPIC_MESSAGES},
+    [MR_STAT_SEEN_MEMORY_MBPS] = {"seen_memory_mbps",
+                                  "MB/s of copies in memory outside of caches, as measured; 0: not measured",
+                                  MR_TOPIC_MESSAGES},
+    [MR_STAT_SEEN_REGISTER_NS] = {"seen_register_ns", "nanoseconds of a registration, as measured; 0: not measured",
+                                  MR_TOPIC_MESSAGES},
+    [MR_STAT_SEEN_REGISTER_BYTE_PS] = {"seen_register_byte_ps",
+                                       "picoseconds for each byte beyond 128 KiB, as measured; 0: not measured",
+                                       MR_TOPIC_MESSAGES},
+    [MR_STAT_SEEN_TRIP_NS] = {"seen_trip_ns", "nanoseconds of a round trip between hosts, as measured; 0: not measured",
+                              MR_TOPIC_MESSAGES},
+    [MR_STAT_SEEN_POST_NS] = {"seen_post_ns",
+                              "nanoseconds for posting a request, without its completion, as measured; 0: not measured",
+                              MR_TOPIC_MESSAGES},
+    [MR_STAT_SEEN_PAGE_NS] = {"seen_page_ns",
+                              "nanoseconds for making a page of memory shared inside a host, as measured; 0: not "
+                              "measured",
+                              MR_TOPIC_MESSAGES},
 };
 
 uint64_t mr_stat_get(enum mr_stat s)
@@ -184,7 +204,7 @@ enum mr_topic mr_stat_topic(enum mr_stat s)
 bool mr_stat_is_level(enum mr_stat s)
 {
     return s == MR_STAT_REG_ENTRIES || s == MR_STAT_REG_BYTES || s == MR_STAT_REG_KEPT ||
-           (s >= MR_STAT_MODEL_COPY_MBPS && s <= MR_STAT_SEEN_COPY_MBPS);
+           (s >= MR_STAT_MODEL_COPY_MBPS && s <= MR_STAT_SEEN_PAGE_NS);
 }
 
 static const struct {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The cost model: its inputs by text and by file, the thresholds that follow, and the bounds of both. */
+/* The cost model: its inputs by text, by file and by measurement, the thresholds that follow, and the bounds of both.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,6 +8,7 @@
 #include <unistd.h>
 
 #include "libmrmpi/base/base.h"
+#include "libmrmpi/base/least.h"
 #include "libmrmpi/base/model.h"
 #include "tests/check.h"
 
@@ -126,6 +128,108 @@ START_TEST(costs)
 }
 END_TEST
 
+/* What follows from a measured input is what follows from the same input by text. */
+START_TEST(measurements)
+{
+    static const uint32_t value[MR_MODEL_INPUTS] = {6000, 39600, 73, 6065, 150};
+    struct mr_model by_text = with("copy_mbps=6000,register_ns=39600,register_byte_ps=73,trip_ns=6065,post_ns=150");
+
+    m = with("");
+    for (unsigned i = 0; i < MR_MODEL_INPUTS; i++) {
+        ck_assert_str_eq(mr_model_origin(&m, i), "default");
+        ck_assert(mr_model_take(&m, i, value[i]));
+        ck_assert_uint_eq(mr_model_input(&m, i), value[i]);
+        ck_assert_str_eq(mr_model_origin(&m, i), "measured");
+        ck_assert_str_eq(mr_model_origin(&by_text, i), "set");
+    }
+    ck_assert_mem_eq(&m, &by_text, offsetof(struct mr_model, origin));
+    ck_assert(mr_model_take(&m, MR_MODEL_TRIP_NS, 12000)); /* the last one counts */
+    ck_assert_uint_eq(m.trip_ns, 12000);
+}
+END_TEST
+
+/* A hundred times too long or too short: something was interrupted, or did not happen. */
+START_TEST(implausible_measurements_are_refused)
+{
+    struct mr_model before = with("");
+
+    for (unsigned i = 0; i < MR_MODEL_INPUTS; i++) {
+        uint64_t standard = mr_model_inputs[i].standard;
+        const uint64_t wrong[] = {0, standard / 100, 100 * standard, (1ull << 32) + standard, UINT64_MAX};
+
+        for (unsigned k = 0; k < sizeof wrong / sizeof *wrong; k++) {
+            m = before;
+            ck_assert_msg(!mr_model_take(&m, i, wrong[k]), "%s=%llu", mr_model_inputs[i].name,
+                          (unsigned long long)wrong[k]);
+            ck_assert_mem_eq(&m, &before, sizeof m);
+        }
+        ck_assert(mr_model_take(&m, i, mr_model_inputs[i].least) && mr_model_take(&m, i, mr_model_inputs[i].most));
+        ck_assert_uint_ge(mr_model_inputs[i].least, mr_model_inputs[i].min);
+        ck_assert_uint_le(mr_model_inputs[i].most, mr_model_inputs[i].max);
+    }
+}
+END_TEST
+
+/* Of alike machines one measures a little more than the other. */
+START_TEST(small_differences_keep_the_default)
+{
+    struct mr_model standard = with("");
+
+    for (unsigned i = 0; i < MR_MODEL_INPUTS; i++) {
+        uint64_t value = mr_model_inputs[i].standard, near[] = {value - value / 5, value, value + value / 5};
+
+        m = standard;
+        for (unsigned k = 0; k < 3; k++) {
+            ck_assert(mr_model_take(&m, i, near[k]));
+            ck_assert_mem_eq(&m, &standard, offsetof(struct mr_model, origin));
+            ck_assert_str_eq(mr_model_origin(&m, i), "measured");
+        }
+        ck_assert(mr_model_take(&m, i, value + value / 3));
+        ck_assert_uint_eq(mr_model_input(&m, i), value + value / 3);
+    }
+}
+END_TEST
+
+START_TEST(settings_win_over_measurements)
+{
+    struct mr_model before = with("trip_ns=1750,copy_mbps=3000");
+
+    m = before;
+    ck_assert(!mr_model_take(&m, MR_MODEL_TRIP_NS, 5000));
+    ck_assert(!mr_model_take(&m, MR_MODEL_COPY_MBPS, 12500));
+    ck_assert_mem_eq(&m, &before, sizeof m);
+    ck_assert(mr_model_take(&m, MR_MODEL_REGISTER_NS, 20000));
+    ck_assert_uint_eq(m.register_ns, 20000);
+}
+END_TEST
+
+/* One interruption, or all but two, change nothing; a time seen once is none. */
+START_TEST(the_least_counts_if_seen_twice)
+{
+    static const struct {
+        uint64_t ns[6], least;
+    } row[] = {
+        {{1000, 1100}, 1000},
+        {{1250, 1000}, 1000},
+        {{1251, 1000}, 0},
+        {{1000}, 0},
+        {{0, 0, 0}, 0},
+        {{0, 1000, 0, 1000}, 1000},
+        {{90000, 1000, 80000, 70000, 1010, 60000}, 1000},
+        {{90000, 1000, 80000, 70000, 50000, 60000}, 0},
+        {{3000, 2000, 1000, 900}, 900},
+    };
+
+    for (unsigned i = 0; i < sizeof row / sizeof *row; i++) {
+        struct mr_least l = {0};
+
+        for (unsigned k = 0; k < 6; k++)
+            mr_least_add(&l, row[i].ns[k]);
+        ck_assert_msg(mr_least_ns(&l) == row[i].least, "row %u: %llu", i, (unsigned long long)mr_least_ns(&l));
+    }
+}
+END_TEST
+
 static void init_with(const char *setting)
 {
     setenv("MRMPI_MODEL", setting, 1);
@@ -163,6 +267,25 @@ START_TEST(by_setting)
 }
 END_TEST
 
+/* What is in force, and what was measured: a user can compare both. */
+START_TEST(counters_tell_both)
+{
+    init_with("trip_ns=9000");
+    ck_assert_int_eq(mr_model_init(why, sizeof why), 0);
+    mr_model_measured(MR_MODEL_COPY_MBPS, 4000);
+    mr_model_measured(MR_MODEL_REGISTER_NS, 1050000);
+    mr_model_measured(MR_MODEL_TRIP_NS, 1700);
+    ck_assert_uint_eq(mr_stat_get(MR_STAT_MODEL_COPY_MBPS), 4000);
+    ck_assert_uint_eq(mr_stat_get(MR_STAT_SEEN_MEMORY_MBPS), 4000);
+    ck_assert_uint_eq(mr_stat_get(MR_STAT_MODEL_REGISTER_NS), 10500);
+    ck_assert_uint_eq(mr_stat_get(MR_STAT_SEEN_REGISTER_NS), 1050000);
+    ck_assert_uint_eq(mr_stat_get(MR_STAT_MODEL_TRIP_NS), 9000);
+    ck_assert_uint_eq(mr_stat_get(MR_STAT_SEEN_TRIP_NS), 1700);
+    ck_assert_uint_eq(mr_model.outrun_mbps, 32000);
+    ck_assert(mr_stat_is_level(MR_STAT_MODEL_REGISTER_BYTE_PS) && mr_stat_is_level(MR_STAT_SEEN_POST_NS));
+}
+END_TEST
+
 int main(void)
 {
     TCase *c = tcase_create("model");
@@ -172,6 +295,12 @@ int main(void)
     tcase_add_test(c, wrong_text_is_refused);
     tcase_add_test(c, bounds);
     tcase_add_test(c, costs);
+    tcase_add_test(c, measurements);
+    tcase_add_test(c, implausible_measurements_are_refused);
+    tcase_add_test(c, small_differences_keep_the_default);
+    tcase_add_test(c, settings_win_over_measurements);
+    tcase_add_test(c, the_least_counts_if_seen_twice);
     tcase_add_test(c, by_setting);
+    tcase_add_test(c, counters_tell_both);
     return check_run(c, NULL);
 }

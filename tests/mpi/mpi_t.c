@@ -316,7 +316,7 @@ static void all_pvars(void)
            MPI_SUCCESS);
         int share = !strcmp(name, "rail_share");
         int level = !strcmp(name, "reg_cache_entries") || !strcmp(name, "reg_cache_bytes") ||
-                    !strcmp(name, "reg_cache_kept") || !strncmp(name, "model_", 6) || !strcmp(name, "seen_copy_mbps");
+                    !strcmp(name, "reg_cache_kept") || !strncmp(name, "model_", 6) || !strncmp(name, "seen_", 5);
         CHECK(name_len > 3 && desc_len > 5);
         EQ(class, share ? MPI_T_PVAR_CLASS_PERCENTAGE : level ? MPI_T_PVAR_CLASS_LEVEL : MPI_T_PVAR_CLASS_COUNTER);
         CHECK(t == (share ? MPI_DOUBLE : MPI_UNSIGNED_LONG_LONG));
