@@ -183,7 +183,6 @@ int mr_pt2pt_init(void)
     mr_p2p_up = (struct mr_p2p_upcalls){0};
     mr_rndv_init();
     mr_pt2pt.burst.model = &mr_model;
-    mr_pt2pt.burst.trials.shallow = mr_model.shallow;
     mr_pt2pt.burst.clock_ns = mr_clock_ns;
     mr_pt2pt.burst.copy_ns = time_copy;
     mr_progress_init();

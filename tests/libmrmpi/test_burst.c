@@ -34,12 +34,8 @@ static void setup(void)
 {
     stays = true;
     ck_assert(mr_model_parse(&model, "", NULL, 0));
-    b = (struct mr_burst){.model = &model,
-                          .devices = 1,
-                          .clock_ns = now_ns,
-                          .copy_ns = copy_ns,
-                          .is_registered = is_registered,
-                          .trials.shallow = model.shallow};
+    b = (struct mr_burst){
+        .model = &model, .devices = 1, .clock_ns = now_ns, .copy_ns = copy_ns, .is_registered = is_registered};
     copied_ns = 680;
     answers = reads = true;
     eager_ns = 740;

@@ -206,6 +206,7 @@ enum mr_send_protocol mr_burst_join(struct mr_burst *b, const void *buf, size_t 
     sample(b, buf, len); /* before the first check there are all of them */
     if (is == NEW)
         mr_trial_spoil(&b->trials);
+    b->trials.shallow = b->model->shallow; /* a round trip is measured after the first messages */
     if (mr_trial_sent(&b->trials, len, b->most > b->most_before ? b->most : b->most_before, b->begins))
         review_burst(b);
     b->begins = false;
