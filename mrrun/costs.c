@@ -30,8 +30,10 @@ static void print_inputs(const char *origin)
         const struct mr_model_input *in = &mr_model_inputs[i];
         uint32_t value = mr_model_input(&mr_model, i);
 
-        printf("  %-18s%8u %-6s%s%s%s\n", in->name, value, in->unit, in->help, value == in->standard ? "" : " ",
-               value == in->standard ? "" : origin);
+        printf("  %-18s%8u %-6s%s %s\n", in->name, value, in->unit, in->help,
+               mr_model.origin[i] == MR_MODEL_SET ? origin
+               : i == MR_MODEL_POST_NS            ? "(default)"
+                                                  : "(default; ranks measure)");
     }
 }
 

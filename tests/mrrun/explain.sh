@@ -34,11 +34,13 @@ cost() { sed -n "s/^  $1  *\([0-9]*\) .*/\1/p" "$tmp/out"; } # NAME
 explain
 is "each cost of the model" "$(for c in copy_mbps register_ns register_byte_ps trip_ns post_ns page_ns; do cost $c; done | tr '\n' ' ')" \
   "12500 10500 15 1750 375 2000 "
+like "which are defaults until ranks measure" '^  copy_mbps  *12500 MB/s  *that a processor copies \(default; ranks measure\)$' "$tmp/out"
 like "the lengths that follow" '^    zero-copy sends with 24K or more under way; reads of messages in bursts from 64K on$' "$tmp/out"
 like "and times inside a host" '^        1M +89\.13 +83\.89 +41\.94$' "$tmp/out"
 ok "other costs" explain -x MRMPI_MODEL=copy_mbps=6250,trip_ns=3500
 is "are in force" "$(cost copy_mbps) $(cost trip_ns) $(cost post_ns)" "6250 3500 375"
 like "with their origin" '^  copy_mbps  *6250 MB/s  *that a processor copies -x$' "$tmp/out"
+like "as the default is said" '^  post_ns  *375 ns  *posting .* \(default\)$' "$tmp/out"
 like "and change what follows" '^        1M +178\.26 +167\.77 +83\.89$' "$tmp/out"
 printf '# slow\ncopy_mbps=1250\n' >"$tmp/model"
 ok "those of a file" explain -x "MRMPI_MODEL=@$tmp/model"
