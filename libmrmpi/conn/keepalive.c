@@ -78,8 +78,10 @@ static bool ask_next_link(struct mr_peer *p)
     for (unsigned k = 0; k < n; k++) {
         unsigned i = p->connect->keepalive_next++ % n;
 
-        if (ask_link(&p->sub[i / MR_LEVELS], i % MR_LEVELS))
+        if (ask_link(&p->sub[i / MR_LEVELS], i % MR_LEVELS)) {
+            mr_costs_may_begin();
             return true;
+        }
     }
     return false;
 }

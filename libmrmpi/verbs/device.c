@@ -378,6 +378,7 @@ int mr_verbs_open(const struct mr_verbs_handlers *handlers, size_t packet_max, b
     mr_verbs.beside = NULL;
     mr_verbs.later = NULL;
     mr_verbs.lives = mr_verbs.moves = 0;
+    mr_verbs.costs = (struct mr_costs){0};
     mr_verbs.packet_max = packet_max;
     mr_verbs.datagrams = datagrams;
     mr_verbs_up = *handlers;

@@ -207,6 +207,22 @@ int mr_qp_write(struct mr_qp *qp, const void *data, size_t len, uint32_t lkey, u
     return err ? err : request_end(qp, false, tx, ibv_post_send(qp->qp, &wr, &bad));
 }
 
+int mr_qp_ask(struct mr_qp *qp, struct mr_tx *tx)
+{
+    struct ibv_send_wr wr = {.wr_id = mr_wr_id(&tx->wr), .opcode = IBV_WR_RDMA_WRITE, .send_flags = IBV_SEND_SIGNALED};
+    struct ibv_send_wr *bad;
+    int err = qp->error ? 0 : ibv_post_send(qp->qp, &wr, &bad);
+
+    if (qp->error || err)
+        return qp->error ? qp->error : post_error(err);
+    tx->qp = qp;
+    tx->requests = 1;
+    tx->sends = 0;
+    qp->room--;
+    qp->rail->cq_room--;
+    return 0;
+}
+
 /* Only the used parts are initialised: a short write may be one of these. */
 static void describe_list(const struct mr_qp *qp, const struct mr_short_write *one, unsigned num, uint32_t rkey,
                           uint32_t lkey, struct ibv_send_wr wr[], struct ibv_sge sge[])

@@ -49,6 +49,8 @@ int mr_qp_write_list(struct mr_qp *qp, const struct mr_short_write *one, unsigne
 int mr_qp_put(struct mr_qp *qp, const void *data, size_t len, uint32_t lkey, uint64_t raddr, uint32_t rkey, bool packet,
               struct mr_tx *tx);
 /* RDMA read; the read peer gets no notice. */
+/* A write of no bytes, signaled, whose completion says nothing about earlier requests. */
+int mr_qp_ask(struct mr_qp *qp, struct mr_tx *tx);
 int mr_qp_read(struct mr_qp *qp, void *data, size_t len, uint32_t lkey, uint64_t raddr, uint32_t rkey,
                struct mr_tx *tx);
 /*

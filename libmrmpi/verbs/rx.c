@@ -371,6 +371,7 @@ static int rx_make(struct mr_rx *rx, size_t stride, bool datagrams)
     rx->mr = ibv_reg_mr(rx->rail->dev->pd, rx->slab, rx->depth * stride, IBV_ACCESS_LOCAL_WRITE);
     if (!rx->mr)
         return errno ? -errno : -ENOMEM;
+    mr_costs_measure_memory(rx->rail->dev->pd, rx->slab, rx->depth * stride);
     rx_fill(rx, stride, datagrams);
     return rx_post_returned(rx, rx->depth);
 }

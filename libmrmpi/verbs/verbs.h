@@ -21,6 +21,7 @@
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/base/idioms.h"
 #include "libmrmpi/base/kept.h"
+#include "libmrmpi/base/least.h"
 #include "libmrmpi/base/packet.h"
 #include "libmrmpi/base/wire.h"
 
@@ -275,6 +276,37 @@ struct mr_rx_back {
     bool due;     /* one of their queues is in the list of queues due for a batch */
 };
 
+/* ---- measured costs (costs.c) ------------------------------------------------------------------------------------ */
+
+/*
+ * Measures the inputs of the cost model (base/model.h): copies and registrations when the first rail opens, in memory
+ * of the library; round trips behind the first keepalive, by writes of no bytes, which the peer's adapter
+ * confirms without its process. At a connection the writes would go between packets: a stream of short packets over
+ * unequal rails kept another rhythm until its end, and was 8 percent slower (simulated). Each operation is measured
+ * several times (base/least.h) and is part of no message. Under a simulator the clock is virtual, and so are the
+ * results: an operation without virtual time leaves the default.
+ */
+
+#define MR_COSTS_TRIPS 8u /* round trips, one after the other */
+
+struct mr_link;
+
+struct mr_costs {
+    bool memory; /* measured */
+    bool quiet;  /* a keepalive was sent to a silent peer */
+    unsigned trips;
+    struct mr_link *link; /* of the round trip under way; NULL: none */
+    uint64_t posted_ns;
+    struct mr_least trip, post;
+};
+
+/* Registered memory that nobody uses yet, of the given bytes. Its contents may change. Once; later calls do nothing. */
+void mr_costs_measure_memory(struct ibv_pd *pd, void *memory, size_t bytes);
+/* A keepalive has been sent to a silent peer: MR_COSTS_TRIPS round trips behind a keepalive delay no packets. */
+void mr_costs_may_begin(void);
+/* A keepalive over the link, or an ask, has returned. */
+void mr_costs_answered(struct mr_link *l, bool failed);
+
 struct mr_verbs {
     unsigned num_devices, num_rails;
     struct mr_device device[MR_DEVICES_MAX];
@@ -293,6 +325,7 @@ struct mr_verbs {
     bool moved;                /* data has, by RDMA, since the last of them were posted */
     bool answered;             /* something has been sent since the first of them came into this list */
     uint16_t moves;            /* how often a rail had another address or life; wraps */
+    struct mr_costs costs;     /* measured for the cost model */
     uint32_t lives;            /* of all rails, each in its bits; 0: no device was opened anew */
 };
 extern MR_OWN struct mr_verbs mr_verbs;
@@ -1002,6 +1035,8 @@ struct mr_link_ops {
     /* Ask the peer's adapter for a sign of life: without one the link fails. -EAGAIN: not now. NULL: nothing answers.
      */
     int (*keepalive)(struct mr_link *l);
+    /* The same, without effect on packets: for the time of the answer (costs.c). NULL: not measured. */
+    int (*ask)(struct mr_link *l);
     /*
      * Finds out whether all posted requests are done: confirmed() follows. NULL: confirmed() comes without a request.
      */

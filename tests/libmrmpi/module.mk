@@ -89,6 +89,7 @@ $(call unit_test,test_device,$(addprefix libmrmpi/verbs/,cq.c later.c device.c g
     $(wildcard libmrmpi/base/*.c),libibverbs)
 $(call unit_test,test_cq,$(addprefix libmrmpi/verbs/,cq.c later.c) $(wildcard libmrmpi/base/*.c),libibverbs)
 $(call unit_test,test_rx,$(addprefix libmrmpi/verbs/,cq.c later.c rx.c) $(wildcard libmrmpi/base/*.c),libibverbs)
+$(call unit_test,test_costs,libmrmpi/verbs/costs.c $(MODEL_SRCS),libibverbs)
 $(call unit_test,test_retire,$(addprefix libmrmpi/verbs/,cq.c later.c post.c qp.c) $(wildcard libmrmpi/base/*.c),libibverbs)
 $(call unit_test,test_gid,libmrmpi/verbs/gid.c)
 $(call unit_test,test_pkey,libmrmpi/verbs/pkey.c)

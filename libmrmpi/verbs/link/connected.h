@@ -18,6 +18,7 @@ int mr_connected_write_list(struct mr_link *l, const struct mr_link_list *list, 
 int mr_connected_read(struct mr_link *l, const struct mr_link_part *part, struct mr_tx *tx);
 int mr_connected_atomic(struct mr_link *l, const struct mr_link_atomic *w, struct mr_tx *tx);
 int mr_connected_keepalive(struct mr_link *l);
+int mr_connected_ask(struct mr_link *l);
 void mr_connected_drain(struct mr_link *l);
 void mr_connected_close(struct mr_link *l);
 void mr_connected_leave(struct mr_link *l);

@@ -16,6 +16,7 @@ const struct mr_link_ops mr_link_rc = {
     .atomic = mr_connected_atomic,
     .read = mr_connected_read,
     .keepalive = mr_connected_keepalive,
+    .ask = mr_connected_ask,
     .flush = mr_connected_keepalive,
     .drain = mr_connected_drain,
     .close = mr_connected_close,
