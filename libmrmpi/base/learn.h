@@ -129,7 +129,7 @@ static inline unsigned mr_learn_next(struct mr_learn *l, unsigned ways, unsigned
     }
     l->left = 0;
     if (!(l->due & others)) {
-        if (mr_backoff_skips(&l->rest) || !others)
+        if (!others || mr_backoff_skips(&l->rest))
             return l->kept;
         mr_backoff_failed(&l->rest, rest); /* as if without a gain */
         l->due = (uint8_t)others;
@@ -145,6 +145,27 @@ static inline unsigned mr_learn_next(struct mr_learn *l, unsigned ways, unsigned
 static inline void mr_learn_again(struct mr_learn *l)
 {
     l->left++;
+}
+
+/* The way on trial did not do the work: nothing is known about it, and the trial is over. */
+static inline void mr_learn_void(struct mr_learn *l)
+{
+    l->left = 0;
+    l->open = (uint8_t)(l->open & ~(1u << l->tried));
+    l->time[l->tried] = (struct mr_median){0};
+    l->rest.left = l->rest.length /= 2; /* not longer than before */
+}
+
+/* The latest operation was as long as this number of operations: the rest is shorter by the others. */
+static inline void mr_learn_long(struct mr_learn *l, unsigned operations)
+{
+    l->rest.left -= l->rest.left < operations ? l->rest.left : operations - 1;
+}
+
+/* Another way may have become better: a round begins with the next operation, and rests begin anew. */
+static inline void mr_learn_anew(struct mr_learn *l)
+{
+    l->rest = (struct mr_backoff){0};
 }
 
 /* A tried way has all samples. The kept way is as fast as now or as when chosen: now it may have been interrupted.

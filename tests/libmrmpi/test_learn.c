@@ -219,6 +219,48 @@ START_TEST(medians)
 }
 END_TEST
 
+/* A trial that proves nothing is over at once, and the next one comes no later than after a first rest. */
+START_TEST(a_trial_proves_nothing)
+{
+    unsigned ops = 0;
+
+    run(TRIAL, orders[3], 3);
+    ck_assert_uint_eq(mr_learn_next(&l, 3, TRIAL), 1);
+    mr_learn_took(&l, 1, 1);
+    for (unsigned i = 0; i < 3; i++) {
+        mr_learn_void(&l);
+        ck_assert_uint_eq(l.time[1].num, 0);
+        for (ops = 0; mr_learn_next(&l, 3, TRIAL) == 0; ops++)
+            mr_learn_took(&l, 0, 1000);
+        ck_assert_uint_ge(ops, MR_LEARN_REST);
+        ck_assert_uint_le(ops, MR_LEARN_REST * TRIAL);
+    }
+    ck_assert_uint_eq(l.kept, 0);
+}
+END_TEST
+
+/* Longer operations shorten the rest as if they were more; news ends the rest; without a choice no rest passes. */
+START_TEST(rests)
+{
+    unsigned ops = 0, rest;
+
+    run(20, orders[3], 3);
+    rest = l.rest.left;
+    ck_assert_uint_gt(rest, 16);
+    for (; mr_learn_next(&l, 3, TRIAL) == 0; ops++) {
+        mr_learn_took(&l, 0, 1000);
+        mr_learn_long(&l, 8);
+    }
+    ck_assert_uint_le(ops, rest / 8 + 1);
+    run(TRIAL - 1, orders[3], 3);
+    rest = l.rest.left;
+    run(50, orders[3], 1);
+    ck_assert_uint_eq(l.rest.left, rest);
+    mr_learn_anew(&l);
+    ck_assert_uint_eq(mr_learn_next(&l, 3, TRIAL), 1);
+}
+END_TEST
+
 int main(void)
 {
     TCase *c = tcase_create("learn");
@@ -236,5 +278,7 @@ int main(void)
     tcase_add_test(c, trials_may_fail);
     tcase_add_test(c, repeats);
     tcase_add_test(c, medians);
+    tcase_add_test(c, a_trial_proves_nothing);
+    tcase_add_test(c, rests);
     return check_run(c, NULL);
 }

@@ -108,9 +108,9 @@ static uint64_t copy_ps(const struct mr_burst *b)
 /* True if, as far as known, eager messages are limited by copies. */
 static bool is_bound(const struct mr_burst *b)
 {
-    const struct mr_trial_class *c = b->trials.now;
+    uint32_t ps = mr_trial_first_ps(&b->trials);
 
-    return c && (c->ps[false] ? c->ps[false] <= MR_TRIAL_COPIES * copy_ps(b) : c->second);
+    return ps ? ps <= MR_TRIAL_COPIES * copy_ps(b) : mr_trial_is_second(&b->trials);
 }
 
 /* The next registration of a buffer to send from need not wait for the interval chosen before their use was known. */

@@ -3,6 +3,12 @@
 #include "libmrmpi/base/idioms.h"
 #include "libmrmpi/p2p/choice/trial.h"
 
+enum {
+    FIRST = 1,
+    BOTH = 3,                     /* bits of ways */
+    PIECES = 1 + MR_LEARN_SAMPLES /* of a trial: the first one does not count */
+};
+
 static struct mr_trial_class *trial_class(struct mr_trials *t)
 {
     unsigned len = t->mean >= 12u << 10 ? 2 : t->mean >= 6u << 10 ? 1 : 0, depth = 0;
@@ -17,45 +23,37 @@ static bool lesser_one_says_second(const struct mr_trials *t, unsigned len, unsi
 {
     for (unsigned l = 0; l <= len; l++)
         for (unsigned d = 0; d <= depth; d++)
-            if (t->class[l][d].known && t->class[l][d].second)
+            if (t->class[l][d].learn.kept)
                 return true;
     return false;
 }
 
+/* Where hardly anything is under way the second protocol is tried late. */
 static void open_class(struct mr_trials *t, struct mr_trial_class *c)
 {
     unsigned at = (unsigned)(c - &t->class[0][0]), len = at / MR_TRIAL_DEPTHS, depth = at % MR_TRIAL_DEPTHS;
+    bool second = lesser_one_says_second(t, len, depth), late = !depth && !second;
 
-    *c = (struct mr_trial_class){.known = true, .left = MR_TRIAL_FIRST, .run = MR_TRIAL_RUN, .least = UINT32_MAX};
-    c->second = lesser_one_says_second(t, len, depth);
-    if (!depth && !c->second)
-        c->left = c->run = MR_TRIAL_RUN_MOST / 2;
+    c->learn = (struct mr_learn){.kept = second, .known = late};
+    mr_learn_next(&c->learn, BOTH, PIECES);
+    if (late)
+        c->learn.rest.left = c->learn.rest.length = MR_BACKOFF_MOST / 4;
 }
 
 static void take_choice(struct mr_trials *t, bool second)
 {
     t->settled = t->settled && t->second == second;
     t->second = second;
-    t->samples = 0;
-}
-
-/* True if the other protocol is no better, or unknown for want of time. */
-static void try_less_often(struct mr_trial_class *c)
-{
-    c->left = c->run;
-    c->run = c->run < MR_TRIAL_RUN_MOST ? c->run * 2 : c->run;
 }
 
 static void change_class(struct mr_trials *t, struct mr_trial_class *c)
 {
-    if (t->now && t->second != t->now->second)
-        try_less_often(t->now);
     t->now = c;
-    if (!c->known)
+    if (!c->learn.begun)
         open_class(t, c);
     t->settled = false;
     t->bytes = 0;
-    take_choice(t, c->second);
+    take_choice(t, c->learn.kept);
 }
 
 bool mr_trial_sent(struct mr_trials *t, size_t len, uint64_t most, bool begins)
@@ -76,102 +74,74 @@ bool mr_trial_sent(struct mr_trials *t, size_t len, uint64_t most, bool begins)
 }
 
 /*
- * Messages sent by the first protocol for a while faster than copies are copied later, and then nothing moves at all.
+ * The time by the second protocol, if all messages could use it: an eighth of them shows an eighth of the difference.
+ * can is rounded down, so there may be nearly another eighth. The result is at least a quarter of the first protocol's
+ * time.
  */
-static void add_sample(struct mr_trials *t, uint64_t took_ns, uint64_t copy_ps)
+static uint64_t of_all(uint64_t ps, uint64_t first_ps, unsigned can)
 {
-    struct mr_trial_class *c = t->now;
-    uint64_t ps = took_ns * 1024000 / t->bytes + 1;
-    uint32_t took, last = c->last[t->second];
+    uint64_t gain = ps < first_ps ? (first_ps - ps) * 8 / (can + 1) : 0;
 
-    if (!t->second && ps < copy_ps)
-        ps = copy_ps;
-    took = ps < UINT32_MAX ? (uint32_t)ps : UINT32_MAX;
-    c->ps[t->second] = last && last < took ? last : took;
-    c->last[t->second] = took;
+    if (ps >= first_ps)
+        return first_ps + (ps - first_ps) * 8 / (can + 1);
+    return first_ps - (gain < first_ps / 4 * 3 ? gain : first_ps / 4 * 3);
 }
 
 /*
- * Both protocols are known. Leaving the first takes a larger difference than coming back to it; and the second is
- * judged by its best since the last check, since more and more of its memory is registered meanwhile.
+ * Messages sent by the first protocol for a while faster than copies are copied later, and then nothing moves at all.
  */
-static bool second_is_better(const struct mr_trial_class *c)
+static void add_sample(struct mr_trials *t, uint64_t took_ns, unsigned can, uint64_t copy_ps)
 {
-    return c->second ? c->least < c->ps[false] : c->ps[true] < c->ps[false] - c->ps[false] / 16;
-}
+    uint64_t ps = took_ns * 1024000 / t->bytes + 1;
+    uint32_t first_ps = mr_trial_first_ps(t);
 
-static void end_trial(struct mr_trials *t)
-{
-    struct mr_trial_class *c = t->now;
-    bool second = second_is_better(c);
-
-    if (second == c->second) {
-        try_less_often(c);
-    } else {
-        c->run = MR_TRIAL_RUN;
-        c->left = MR_TRIAL_RUN;
-    }
-    c->second = second;
-    c->least = c->ps[second];
-    c->slow = 0;
-    take_choice(t, second);
+    if (!t->second && ps < copy_ps)
+        ps = copy_ps;
+    if (t->second && first_ps && can && can < 8)
+        ps = of_all(ps, first_ps, can);
+    if (t->second)
+        ps += ps / MR_TRIAL_PRICE;
+    mr_learn_took(&t->now->learn, t->second, ps);
 }
 
 /* This number of eighths can use the second protocol now. A result with fewer than at the trial is no longer valid. */
 static bool has_more_to_gain(struct mr_trial_class *c, unsigned can)
 {
-    if (c->second || !c->tried)
+    if (!c->tried)
         return false;
     if (can < c->tried)
         c->tried = can ? (uint8_t)can : 1;
     return can >= 2u * c->tried;
 }
 
-static void keep_watch(struct mr_trials *t, unsigned can, bool may_second)
+static bool next_way(struct mr_trials *t, unsigned can, uint64_t copy_ps)
 {
     struct mr_trial_class *c = t->now;
-    uint32_t took = c->ps[t->second];
+    bool may = c->learn.kept || (can && mr_trial_first_ps(t) <= MR_TRIAL_COPIES * copy_ps), second;
 
-    c->least = took < c->least ? took : c->least;
-    c->slow = took > c->least + c->least / 4 ? c->slow + 1 : 0;
-    if (c->slow == MR_TRIAL_SLOW) {
-        c->left = 0;
-        c->least = took;
-        c->slow = 0;
-    }
-    if (c->left)
-        c->left--;
-    if (has_more_to_gain(c, can)) {
-        c->left = 0;
-        c->run = MR_TRIAL_RUN;
-    }
-    if (c->left || (!c->second && !(can && may_second)))
-        return;
-    if (!c->second)
+    if (!c->learn.kept && !t->second && has_more_to_gain(c, can))
+        mr_learn_anew(&c->learn);
+    second = mr_learn_next(&c->learn, may ? BOTH : FIRST, PIECES);
+    if (second && !t->second && !c->learn.kept)
         c->tried = (uint8_t)can;
-    c->last[!c->second] = 0; /* of another time */
-    take_choice(t, !c->second);
+    if (may)
+        mr_learn_long(&c->learn, MR_TRIAL_LONG);
+    return second;
 }
 
 void mr_trial_check(struct mr_trials *t, uint64_t now_ns, unsigned can, bool must_not, uint64_t copy_ps)
 {
-    struct mr_trial_class *c = t->now;
-    bool trying = t->second != c->second;
+    struct mr_learn *l = &t->now->learn;
 
-    if (must_not && (t->second || trying)) {
-        c->last[false] = 0; /* once allowed, the first protocol is timed anew */
+    if (must_not && (t->second || l->kept)) {
         take_choice(t, false);
-    } else if (!t->settled) {
+    } else {
+        if (t->refused && t->second && !l->kept)
+            mr_learn_void(l);
+        else if (t->settled && !t->refused)
+            add_sample(t, now_ns - t->since_ns, can, copy_ps);
         t->settled = true;
-    } else if (!t->refused) {
-        add_sample(t, now_ns - t->since_ns, copy_ps);
-        if (!trying)
-            keep_watch(t, can, !must_not && c->ps[false] <= MR_TRIAL_COPIES * copy_ps);
-        else if (++t->samples == 2)
-            end_trial(t);
-    } else if (trying && t->second) {
-        c->left = c->run;
-        take_choice(t, false);
+        take_choice(t, must_not ? false : next_way(t, can, copy_ps));
     }
     t->refused = false;
     t->bytes = 0;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Trials: find the faster of two protocols for a stream of messages, during sending. The result depends on the length
- * of messages and on the bytes under way at a time, so each class of loads has a result of its own. A class without a
- * result begins with that of a lesser class, or with the first protocol.
+ * of messages and on the bytes under way at a time, so each class of loads has a learner of its own (base/learn.h). A
+ * new class begins with the result of a lesser class, or with the first protocol.
  *
- * A sample is the time for 1024 bytes, over MR_TRIAL_BYTES or two windows, from the beginning of a burst if bursts end.
- * Of each protocol the lesser of the last two samples counts, since time is only ever added: a registration, here or at
- * the peer, decides nothing. The other protocol is tried for two samples, after the traffic under way has changed over:
- * after MR_TRIAL_FIRST samples, then MR_TRIAL_RUN, then twice as many after each trial without a gain, and soon if
- * times stay longer by a quarter. A trial in which the peer did not cooperate proves nothing. Nor does a trial that
- * ends with its load. And a trial with an eighth of the messages shows an eighth of the gain: the second protocol is
- * tried anew whenever twice as many messages can use it as then, or as at any time since.
+ * An operation of the learner is a piece of the stream: MR_TRIAL_BYTES or two windows, from the beginning of a burst if
+ * bursts end. Its sample is the time for 1024 bytes. The first piece after a change of the protocol does not count,
+ * because traffic under way has to change over. The second protocol has to be faster by one part in MR_TRIAL_PRICE
+ * besides the learner's gain: its buffers have to stay registered. A piece in which the peer did not cooperate proves
+ * nothing. A trial with an eighth of the messages shows an eighth of the difference, which is scaled to all of them;
+ * what it shows holds no longer if twice as many messages can use the second protocol as then, or as at any time since:
+ * there is a trial at once. Pieces are long, so they count as MR_TRIAL_LONG operations in the learner's rests.
  *
  * Pure: no messages, and the clock is given.
  */
@@ -21,23 +21,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MR_TRIAL_BYTES    (256u << 10)
-#define MR_TRIAL_FIRST    8u /* samples before the first trial */
-#define MR_TRIAL_RUN      16u
-#define MR_TRIAL_RUN_MOST 256u
-#define MR_TRIAL_SLOW     4u /* samples in a row that are slower by a quarter: the other protocol is tried soon */
-#define MR_TRIAL_COPIES   2u /* a receiver that falls behind copies messages twice */
-#define MR_TRIAL_LENGTHS  3u /* means: less than 6 KiB, than 12 KiB, more */
-#define MR_TRIAL_DEPTHS   4u /* under way: less than shallow, than 2 and 4 times as much, more */
+#include "libmrmpi/base/learn.h"
+
+#define MR_TRIAL_BYTES   (256u << 10)
+#define MR_TRIAL_PRICE   40u
+#define MR_TRIAL_LONG    8u
+#define MR_TRIAL_COPIES  2u /* a receiver that falls behind copies messages twice */
+#define MR_TRIAL_LENGTHS 3u /* means: less than 6 KiB, than 12 KiB, more */
+#define MR_TRIAL_DEPTHS  4u /* under way: less than shallow, than 2 and 4 times as much, more */
 
 struct mr_trial_class {
-    uint32_t ps[2], last[2]; /* for 1024 bytes: the lesser of the last two, the last; 0: not known */
-    uint32_t least;          /* of the samples since its choice */
-    uint8_t slow;            /* consecutive samples a quarter above that */
-    bool known, second;      /* there is a result; the second protocol is the better one */
+    struct mr_learn learn; /* way 0 is the first protocol */
     uint8_t tried; /* eighths of the messages that could use the second protocol at the last trial, or fewer that could
                       since */
-    uint16_t left, run; /* samples until the other protocol is tried; the number after that, if it is not better */
 };
 
 struct mr_trials {
@@ -47,7 +43,6 @@ struct mr_trials {
     bool second;                /* the protocol in use */
     bool settled;               /* being timed */
     bool refused;               /* the peer did not go along, or time went elsewhere, since the last check */
-    unsigned samples;           /* of the present trial */
     uint32_t mean;              /* of lengths */
     uint64_t most;              /* under way at a time */
     uint64_t bytes, since_ns;   /* of the sample */
@@ -69,10 +64,20 @@ static inline void mr_trial_spoil(struct mr_trials *t)
 {
     t->refused = true;
 }
+/* The time for 1024 bytes by the first protocol; 0: not known. */
+static inline uint32_t mr_trial_first_ps(const struct mr_trials *t)
+{
+    return t->now ? mr_median_of(&t->now->learn.time[false]) : 0;
+}
+/* The second protocol is the better one, as far as known. */
+static inline bool mr_trial_is_second(const struct mr_trials *t)
+{
+    return t->now && t->now->learn.kept;
+}
 /* The second protocol is known to be the better one. */
 static inline bool mr_trial_pays(const struct mr_trials *t)
 {
-    return t->second && t->now->known && t->now->second && t->now->ps[true];
+    return t->second && t->now->learn.kept && t->now->learn.time[true].num;
 }
 
 #endif
