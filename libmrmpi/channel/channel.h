@@ -419,7 +419,10 @@ bool mr_shm_chunks_take(struct mr_shm_chunks *c, size_t len, struct mr_reader *b
 /* Of len bytes in the pool of that rank of the node; NULL: there can be none. */
 void *mr_shm_chunks_at(int world_rank, uint32_t first, size_t len);
 void mr_shm_chunks_reclaim(const struct mr_reader *by);
-/* The time to make the pages of this rank's pool that do not exist yet. The pools of peers are about as new. */
+/*
+ * The time to make the pages of this rank's pool that do not exist yet. The pools of peers are about as new. Of an
+ * unused pool the first pages are made, and timed for the model (base/model.h).
+ */
 uint64_t mr_shm_pool_ns(void);
 
 /* More ranks on this node than allowed cores: known once all of them are here, false until then. */

@@ -51,4 +51,20 @@ derive hdr propagation_ns 50000 >"$tmp/wrong.yaml"
 ok "a round trip of 200 us" over "$tmp/wrong.yaml"
 is "is refused" "$(trip model_trip_ns)" 1750
 ok "and counted ($(trip seen_trip_ns))" test "$(trip seen_trip_ns)" -gt 175000
+
+# A page of memory that the ranks of this host share: real time, so an interrupted measurement may tell nothing.
+inside() { # [NAME=VALUE...]: the counters of two ranks with large messages
+  env MRMPI_LOG_LEVEL=3 MRMPI_OVERSUBSCRIBED=0 "$@" mrrun -n 2 --stats "$BUILD/tests/mpi/pt2pt" 2>&1 </dev/null |
+    sed -n 's/^mrmpi\[\([01]\).*counters:.* \(model_copy_mbps=.*\)/\1 \2/p' >"$tmp/costs"
+}
+measured_inside() {
+  for _ in {1..20}; do
+    inside "$@"
+    grep -q ' seen_page_ns=[1-9]' "$tmp/costs" && return
+  done
+  return 1
+}
+ok "a page of memory inside a host is measured" measured_inside
+ok "the same, set" measured_inside MRMPI_MODEL=page_ns=777
+is "the setting stays" "$(cost model_page_ns)" "777 "
 done_testing
