@@ -196,7 +196,7 @@ static void take_ended(void)
         int rank = board->ended[ends_seen];
 
         if (mr_config.recover && rank >= 0 && rank < mr_comm_world->size && rank != mr_comm_world->rank)
-            mr_launch_note_end(rank);
+            mr_end_read(rank);
     }
 }
 

@@ -382,6 +382,8 @@ void mr_guests_leave(void);                     /* ends connections that no comm
 /* Frees all state of guests that have ended, or failed, unless a group names them or something is under way. */
 void mr_guests_forget(void);
 bool mr_process_lost(int number);
+/* The launcher's file says that this other rank of the job has ended: its loss follows by a poll (fault/lost.c). */
+void mr_end_read(int world_rank);
 
 /* A door: a place of a process, known by a number, at which processes of other jobs ask for a connection. */
 enum mr_door_word {

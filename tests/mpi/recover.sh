@@ -44,6 +44,9 @@ ok "ranks die one by one" recover 8 told
 # 1 ms on the node and 40 ms between hosts have been measured; without a word of the launcher MRMPI_PATIENCE passes, 60 s.
 soon() { awk -v most="$1" '/^told after/ {print; f = $3 < most} END {exit !f}' "$tmp/out"; }
 ok "which others on the node soon know" soon 200
+by=--stats ok "and once more" recover 8 told
+n=$(counted ends_read 0)
+ok "which the first reads in the launcher's file, before any other news ($n of 7 ends)" test "$n" -gt 0
 ok "agreements of two groups, one of which loses its leader" recover 5 groups
 ok "all but one die" recover 5 all
 not_ok "without --recover the job ends" timeout 60 mrrun -n 3 "$program" failure

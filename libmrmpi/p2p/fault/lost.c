@@ -65,6 +65,14 @@ void mr_lost_forget(int number)
         c->losses -= c->losses > i;
 }
 
+void mr_end_read(int world_rank)
+{
+    if (mr_vc_lost(mr_vc_get_peer(world_rank)))
+        return;
+    mr_stat_add(MR_STAT_ENDS_READ, 1);
+    mr_launch_note_end(world_rank);
+}
+
 static int take_ends(void)
 {
     int n = 0;
