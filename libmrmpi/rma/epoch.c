@@ -144,25 +144,34 @@ static bool parts(const struct mr_rma_peer *p)
     return mr_peer_parts(mr_comm_world_rank(p->win->comm, p->rank));
 }
 
-static enum mr_err fail_parted(const struct mr_rma_peer *p)
+static enum mr_err fail_alone(const struct mr_rma_peer *p)
 {
-    return mr_fail(MR_ERR_PROC_FAILED, "rank %d of the window has called MPI_Finalize", p->rank);
+    if (parts(p))
+        return mr_fail(MR_ERR_PROC_FAILED, "rank %d of the window has called MPI_Finalize", p->rank);
+    return mr_fail(MR_ERR_PROC_FAILED, "a rank of the window has failed, and rank %d, which lives, may have given up",
+                   p->rank);
 }
 
-static bool posted_or_parts(const struct mr_rma_peer *p, uint32_t goal)
+/* No call of the peer's program is worth waiting for. */
+static bool waits_alone(const struct mr_rma_peer *p)
 {
-    return p->posts > 0 || parts(p);
+    return parts(p) || mr_win_lacks_member(p->win);
+}
+
+static bool posted_or_alone(const struct mr_rma_peer *p, uint32_t goal)
+{
+    return p->posts > 0 || waits_alone(p);
 }
 
 /* The post is used up. */
 static enum mr_err await_post(struct mr_rma_peer *p)
 {
-    enum mr_err err = mr_rma_await(p, posted_or_parts, 0);
+    enum mr_err err = mr_rma_await(p, posted_or_alone, 0);
 
     if (err)
         return err;
     if (!p->posts)
-        return fail_parted(p);
+        return fail_alone(p);
     p->posts--;
     return MR_SUCCESS;
 }
@@ -221,16 +230,17 @@ static bool has_completed(const struct mr_rma_peer *p, uint32_t goal)
     return p->completed && (int32_t)(p->done - p->complete_at) >= 0;
 }
 
-static bool completed_or_parts(const struct mr_rma_peer *p, uint32_t goal)
+/* A peer that completed and lives has sent all operations before: they come. */
+static bool completed_or_alone(const struct mr_rma_peer *p, uint32_t goal)
 {
-    return has_completed(p, 0) || (!p->completed && parts(p));
+    return has_completed(p, 0) || (!p->completed && waits_alone(p));
 }
 
 static enum mr_err await_complete(struct mr_rma_peer *p)
 {
-    enum mr_err err = mr_rma_await(p, completed_or_parts, 0);
+    enum mr_err err = mr_rma_await(p, completed_or_alone, 0);
 
-    return err || has_completed(p, 0) ? err : fail_parted(p);
+    return err || has_completed(p, 0) ? err : fail_alone(p);
 }
 
 static void end_exposure(struct mr_win *w)
@@ -270,7 +280,7 @@ static bool all_completed(void *arg)
     const struct mr_group *g = w->in->exposure;
 
     for (int i = 0; i < g->size; i++)
-        if (!member(w, g, i)->error && !completed_or_parts(member(w, g, i), 0))
+        if (!member(w, g, i)->error && !completed_or_alone(member(w, g, i), 0))
             return false;
     return true;
 }
@@ -412,6 +422,24 @@ enum mr_err mr_win_unlock_all(struct mr_win *w)
             first = err;
     w->in->lock_all = false;
     return mr_rma_poll(w, polls, false, first);
+}
+
+void mr_epoch_abandon(struct mr_win *w)
+{
+    struct mr_win_state *s = w->in;
+
+    for (struct mr_rma_peer *p = s->peers; p; p = p->next) {
+        if (p->wanted)
+            unlock(p);
+        p->started = false;
+    }
+    s->lock_all = false;
+    s->num_locked = 0;
+    if (s->access)
+        mr_group_put(s->access);
+    s->access = NULL;
+    if (s->exposure)
+        end_exposure(w);
 }
 
 /* ---- flushes ----------------------------------------------------------------------------------------------------- */

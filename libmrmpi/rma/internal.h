@@ -26,6 +26,11 @@ struct mr_vc *mr_rma_vc(const struct mr_win *w, int rank);
  * Nothing tells who shares a lock.
  */
 bool mr_win_has_orphans(const struct mr_win *w);
+/*
+ * A process of the window has failed. Others may have seen an error, and never make the call that this process waits
+ * for. So from then on nothing waits for MPI_Win_post or MPI_Win_complete of another program.
+ */
+bool mr_win_lacks_member(const struct mr_win *w);
 /* A packet without payload. An error: the peer is lost. */
 enum mr_err mr_rma_tell(struct mr_rma_peer *p, enum mr_rma_what what, struct mr_hdr hdr);
 enum mr_err mr_rma_lost(const struct mr_rma_peer *p);
@@ -184,5 +189,7 @@ enum mr_err mr_rma_take_refusal(struct mr_rma_peer *p);
 enum mr_err mr_epoch_admit(struct mr_win *w, int rank, struct mr_rma_peer **p);
 /* None is open, but for a fence's. */
 bool mr_epoch_is_over(const struct mr_win *w);
+/* Ends what the program has left open in a window that lacks a member: locks are given back. */
+void mr_epoch_abandon(struct mr_win *w);
 
 #endif

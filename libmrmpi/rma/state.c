@@ -117,6 +117,11 @@ bool mr_win_has_orphans(const struct mr_win *w)
     return false;
 }
 
+bool mr_win_lacks_member(const struct mr_win *w)
+{
+    return unlikely(mr_comm_fault(w->comm));
+}
+
 enum mr_err mr_rma_tell(struct mr_rma_peer *p, enum mr_rma_what what, struct mr_hdr hdr)
 {
     int err;

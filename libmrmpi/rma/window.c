@@ -364,7 +364,9 @@ static bool is_quiet(void *arg)
 
 enum mr_err mr_win_may_close(const struct mr_win *w)
 {
-    return mr_epoch_is_over(w) ? MR_SUCCESS : mr_fail(MR_ERR_RMA_SYNC, "MPI_Win_free while an epoch is open");
+    if (mr_epoch_is_over(w) || mr_win_lacks_member(w))
+        return MR_SUCCESS;
+    return mr_fail(MR_ERR_RMA_SYNC, "MPI_Win_free while an epoch is open");
 }
 
 struct meeting {
@@ -409,6 +411,8 @@ enum mr_err mr_win_close(struct mr_win *w)
 {
     enum mr_err err, met;
 
+    if (!mr_epoch_is_over(w))
+        mr_epoch_abandon(w);
     err = mr_rma_flush_peers(w);
     mr_lock_settle(w);
     met = meet_all(w);
