@@ -29,11 +29,18 @@ enum mr_err mr_io_shared_open(struct mr_file *f)
     err = mr_io_barrier(f);
     if (!err)
         err = mr_win_lock_all(f->shared, MR_MODE_NOCHECK);
-    if (err) {
-        mr_win_put(f->shared);
-        f->shared = NULL;
-    }
+    if (err)
+        mr_io_shared_abandon(f);
     return err;
+}
+
+void mr_io_shared_abandon(struct mr_file *f)
+{
+    struct mr_win *w = f->shared;
+
+    f->shared = NULL;
+    if (w)
+        mr_win_abandon(w);
 }
 
 enum mr_err mr_io_shared_close(struct mr_file *f)

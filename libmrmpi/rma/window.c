@@ -345,12 +345,16 @@ enum mr_err mr_win_make(struct mr_comm *c, enum mr_win_flavor flavor, const stru
     if (!w)
         return mr_fail(MR_ERR_NO_MEM, "no memory for a window");
     err = fill_window(w);
-    if (err)
-        mr_win_put(w);
-    else
+    if (!err)
         *out = w;
+    else if (mr_win_find(own->context) == w)
+        mr_win_abandon(w);
+    else /* before the last step: nobody has the window */
+        mr_win_put(w);
     return err;
 }
+
+/* ---- end --------------------------------------------------------------------------------------------------------- */
 
 static bool is_quiet(void *arg)
 {
@@ -419,6 +423,41 @@ enum mr_err mr_win_close(struct mr_win *w)
     mr_progress_until(is_quiet, w);
     mr_win_put(w);
     return err ? err : met;
+}
+
+static void find_window(struct mr_win *w, void *arg)
+{
+    struct mr_win **wanted = arg;
+
+    if (w == wanted[0])
+        wanted[1] = w;
+}
+
+/* The window may be gone, by the end of the library. */
+static void drop_abandoned(const struct mr_agreed *d, void *arg)
+{
+    struct mr_win *wanted[2] = {arg, NULL};
+
+    mr_win_each(find_window, wanted);
+    if (wanted[1] && is_quiet(wanted[1]))
+        mr_win_put(wanted[1]);
+}
+
+void mr_win_abandon(struct mr_win *w)
+{
+    if (!mr_win_lacks_member(w)) {
+        mr_win_put(w);
+        return;
+    }
+    if (!mr_epoch_is_over(w))
+        mr_epoch_abandon(w);
+    if (w->flavor == MR_WIN_CREATE) { /* the program may free the memory */
+        for (struct mr_rma_peer *p = w->in->peers; p; p = p->next)
+            mr_direct_drop(p);
+        w->size = 0;
+    }
+    if (mr_agree(w->comm, w->comm->context, (struct mr_vote){0}, drop_abandoned, w))
+        mr_win_put(w);
 }
 
 /* ---- dynamic windows --------------------------------------------------------------------------------------------- */

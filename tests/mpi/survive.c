@@ -10,11 +10,13 @@
  *   all calls of all rounds.
  * - f: survivors free the window at once, instead of after an agreement that all have left.
  * - w: others wait for the dying rank. Otherwise the rank dies at once, and others come later.
+ * - r: the rank dies at a random moment from then on, perhaps within its call.
  * - c: the window is of the program's memory, instead of MPI's.
  */
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "mt.h"
@@ -66,9 +68,17 @@ static void map_death(void)
         unlink(name);
 }
 
-static void die(void)
+static void die(unsigned after_us)
 {
+    struct sigevent ev = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGKILL};
+    struct itimerspec at = {.it_value = {.tv_nsec = (long)after_us * 1000}};
+    timer_t t;
     __atomic_store_n(died, 1, __ATOMIC_SEQ_CST);
+    if (after_us) {
+        CHECK(timer_create(CLOCK_MONOTONIC, &ev, &t) == 0);
+        CHECK(timer_settime(t, 0, &at, NULL) == 0);
+        return;
+    }
     kill(getpid(), SIGKILL);
     pause();
 }
@@ -411,7 +421,7 @@ static void sleep_before(int round, int step, int fatal_step)
         return;
     if (rank == dead && step == fatal_step) {
         usleep(is_so('w') ? 20000 : 0);
-        die();
+        die(is_so('r') ? 1 + pick(1000) : 0);
     }
     if (pick(3) == 0)
         usleep(pick(5000));

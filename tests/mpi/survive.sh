@@ -11,6 +11,7 @@ topology=$(cd "$(dirname "$0")/../.." && pwd)/etc/topologies/two-hosts-two-rails
 export program=$BUILD/tests/mpi/survive tmp
 mapfile -t steps < <("$program" list)
 manners=(- wl lcf c wc wlf)
+[ -z "$all" ] || manners+=(r lr)
 # of the job, without waits for a processor: 0.2 s have been measured, 0.7 s between hosts
 export soon=3
 [ -z "$(sanitizers)" ] || soon=30
