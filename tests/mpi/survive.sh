@@ -18,7 +18,8 @@ export soon=3
 
 # CASE STEP DEAD MANNER SEED: one job
 survive() {
-  MRMPI_LOG_LEVEL=0 timeout -t "$tmp/took" 110 mrrun --recover --timeout 90 -n 4 "$program" "$@" >"$tmp/out" 2>&1 </dev/null &&
+  MRMPI_LOG_LEVEL=0 timeout -t "$tmp/took" 110 mrrun --recover --timeout 90 -n 4 "$program" "$@" \
+    >"$tmp/out" 2>&1 </dev/null &&
     grep -q 'was killed by signal 9 .*the job goes on without this rank' "$tmp/out" && within $soon >>"$tmp/out" && return
   echo "$*"
   cat "$tmp/out"
@@ -52,15 +53,19 @@ jobs_of() {
 in_memory() { jobs_of 0 1 "$1" | rows; }
 far() { # KIND FIRST PATTERN
   jobs_of "$2" 3 "$3" >"$tmp/jobs"
-  MRMPI_LOG_LEVEL=0 MRMPI_LINKS=$1 timeout -k 5 3000 simfab run --topology "$topology" --model hdr -- bash -c 'rows <"$tmp/jobs"'
+  # shellcheck disable=SC2016
+  MRMPI_LOG_LEVEL=0 MRMPI_LINKS=$1 timeout -k 5 3000 simfab run --topology "$topology" --model hdr -- \
+    bash -c 'rows <"$tmp/jobs"'
 }
 
-for pattern in fence groups 'ring|test' 'lock|shared' 'all|request' make 'collective|ordered' 'change|split|nonblocking' open; do
+for pattern in fence groups 'ring|test' 'lock|shared' 'all|request' make \
+  'collective|ordered' 'change|split|nonblocking' open; do
   ok "in shared memory: ${pattern//|/, }" in_memory "$pattern"
 done
 first=0
 for kind in auto ud; do
-  for pattern in 'fence|groups|ring|test' 'lock|shared|all|request|make' 'collective|ordered|change|split|nonblocking|open'; do
+  for pattern in 'fence|groups|ring|test' 'lock|shared|all|request|make' \
+    'collective|ordered|change|split|nonblocking|open'; do
     ok "two hosts ($kind): ${pattern//|/, }" far $kind $((first++)) "$pattern"
   done
 done
