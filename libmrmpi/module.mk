@@ -36,6 +36,10 @@ libmpi.so.12_SRCS := $(filter-out $(addprefix libmrmpi/api/,$(ONLY_STANDARD)),$(
 libmpi.so.12_DEPS := libmrmpi.so
 libmpi.so.12_LINKS := libmpi.so libmpich.so.12 libmpich.so
 CFLAGS.libmrmpi/api := -Ilibmrmpi/include -fvisibility=default -fno-semantic-interposition -fstack-protector -fno-plt
+# A rank that hangs names its MPI function (api/inquiry.c): none leaves the stack by a tail call, or is cut in two
+CFLAGS.libmrmpi/api += -fno-optimize-sibling-calls
+IN_ONE_PIECE := -fno-reorder-blocks-and-partition
+CFLAGS.libmrmpi/api += $(shell $(CC) -Werror $(IN_ONE_PIECE) -x c -fsyntax-only /dev/null 2>/dev/null && echo $(IN_ONE_PIECE))
 libmpi.so.12_LDFLAGS := -Wl,-Bsymbolic-functions
 libmpi.so.12_MAP := libmrmpi/api/mpich.map
 

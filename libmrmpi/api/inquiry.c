@@ -24,7 +24,10 @@ static uint32_t answered, ends_seen;
 
 /* ---- the function ------------------------------------------------------------------------------------------------ */
 
-/* The outermost function of this library on the stack: a profiling library, or Fortran's, is outside. */
+/*
+ * The outermost function of this library on the stack: a profiling library, or Fortran's, is outside. The flags of this
+ * folder (module.mk) keep each MPI function on the stack for as long as its work takes, under its own name.
+ */
 static void find_function(char *name, size_t cap)
 {
     void *frame[128];
@@ -40,7 +43,7 @@ static void find_function(char *name, size_t cap)
         if (!dladdr((char *)frame[i] - 1, &at) || at.dli_fbase != own.dli_fbase || !at.dli_sname)
             continue;
         symbol = at.dli_sname + (at.dli_sname[0] == 'P');
-        if (!strncmp(symbol, "MPI_", 4))
+        if (!strncmp(symbol, "MPI_", 4) || !strncmp(symbol, "MPIX_", 5))
             snprintf(name, cap, "%s", symbol);
     }
 }

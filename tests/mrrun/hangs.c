@@ -92,6 +92,28 @@ static void window(MPI_Comm c)
     MPI_Win_fence(0, w);
 }
 
+static void wait_for_message(MPI_Comm c)
+{
+    MPI_Request q;
+    int x;
+
+    MPI_Irecv(&x, 1, MPI_INT, peer, 7, c, &q);
+    say();
+    MPI_Wait(&q, MPI_STATUS_IGNORE);
+}
+
+static void shrink(MPI_Comm c)
+{
+    MPI_Comm left;
+    int x;
+
+    say();
+    if (rank)
+        MPIX_Comm_shrink(c, &left);
+    else
+        MPI_Recv(&x, 1, MPI_INT, 1, 7, c, MPI_STATUS_IGNORE);
+}
+
 static void ends(MPI_Comm c)
 {
     (void)c;
@@ -103,12 +125,13 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*how)(MPI_Comm c);
-    } ways[] = {{"tags", tags},   {"sends", sends}, {"missing", missing}, {"computes", computes}, {"sleeps", sleeps},
-                {"asked", asked}, {"many", many},   {"window", window},   {"ends", ends}};
+    } ways[] = {{"tags", tags},     {"sends", sends},           {"missing", missing}, {"computes", computes},
+                {"sleeps", sleeps}, {"asked", asked},           {"many", many},       {"window", window},
+                {"ends", ends},     {"wait", wait_for_message}, {"threads", sends},   {"shrink", shrink}};
     MPI_Comm c = MPI_COMM_WORLD;
-    int size;
+    int size, level = argc > 1 && !strcmp(argv[1], "threads") ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE;
 
-    MPI_Init(&argc, &argv);
+    MPI_Init_thread(&argc, &argv, level, &level);
     MPI_Comm_rank(c, &rank);
     MPI_Comm_size(c, &size);
     peer = rank ? 0 : size - 1;

@@ -50,6 +50,13 @@ says "receives that are alike" 'a receive from any rank, any tag, up to 4 bytes 
 says "and more" 'and 12 more of: receive'
 says_not "which are no circle" 'a circle'
 
+late 'rank 1: MPI_Wait,' 2 wait
+says "a request" 'rank 0: MPI_Wait, for [0-9.]+ s'
+late 'rank 1: MPI_Send,' 2 threads
+says "several threads" 'rank 0: MPI_Send, for [0-9.]+ s'
+late 'MPIX_Comm_shrink' 2 shrink
+says "a function that MPI has not" 'rank 1: MPIX_Comm_shrink, for [0-9.]+ s'
+
 late 'window halo' 2 window
 says "a window's epoch" 'window halo: fence epoch'
 
