@@ -55,6 +55,24 @@ void api_callback_failed(int code)
         last.callback = code;
 }
 
+void api_forget_callback(void)
+{
+    last.callback = 0;
+}
+
+int api_code_of(enum mr_err err)
+{
+    return err && last.callback ? last.callback : abi_error_of[err];
+}
+
+int api_take_code(enum mr_err err)
+{
+    int code = api_code_of(err);
+    if (err)
+        last.callback = 0;
+    return code;
+}
+
 /* Takes the detail. Returns the code to return. */
 static int note_last_error(enum mr_err err, const char *function)
 {

@@ -83,6 +83,10 @@ int api_call_errhandler(struct mr_errhandler *h, const void *object, int code, c
 const char *api_last_error(int code);
 /* A callback of the program has failed with a code of the program: the failing MPI function returns this code. */
 void api_callback_failed(int code);
+void api_forget_callback(void); /* a later callback decides which code is returned */
+/* The code of an error for a status: the code of a failed callback, which is forgotten, or that of err. */
+int api_take_code(enum mr_err err);
+int api_code_of(enum mr_err err); /* the same for a function that fails with err afterwards */
 
 #define API_ENTER()                                                                                                    \
     enum mr_err err = MR_SUCCESS;                                                                                      \

@@ -104,7 +104,8 @@ static struct user_code *user_code(int code)
 
 void api_note_callback_code(int code)
 {
-    if (user_code(code))
+    const char *name, *text;
+    if (user_code(code) || (code != MPI_SUCCESS && standard_class(code, &name, &text)))
         api_callback_failed(code);
 }
 

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Error codes that the program has added (errcode.c), for attributes. */
+/* Error codes that the program has added, and codes that its functions return (errcode.c). */
 #ifndef MRMPI_API_ERRCODE_H
 #define MRMPI_API_ERRCODE_H
 
 #include "libmrmpi/core/core.h"
 
 int api_last_used_code(void); /* MPI_LASTUSEDCODE */
-/* The result of an attribute function of the program: the failing MPI function returns an added code. */
+/*
+ * The result of a function of the program that has failed, for an attribute or a generalized request: the failing MPI
+ * function returns the code, if the code is one of MPI's, or added by the program.
+ */
 void api_note_callback_code(int code);
 
 /* The program takes back what it has added. */

@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 
+#include "libmrmpi/api/errcode.h"
+
 struct grequest {
     struct api_grequest_calls call;
     void *extra;
@@ -13,10 +15,14 @@ struct grequest {
     bool polling; /* inside poll, which may wait itself */
 };
 
+/* The failing MPI function returns the code of the callback (MPI-4.1 section 13.2), MPI_ERR_OTHER if there is no such.
+ */
 static enum mr_err callback_failed(int code, const char *which)
 {
-    return code ? mr_fail(MR_ERR_OTHER, "the %s function of the generalized request returned %d", which, code)
-                : MR_SUCCESS;
+    if (!code)
+        return MR_SUCCESS;
+    api_note_callback_code(code);
+    return mr_fail(MR_ERR_OTHER, "the %s function of the generalized request returned %d", which, code);
 }
 
 typedef void fortran_query(void *extra, int *status, int *error);
@@ -67,16 +73,24 @@ enum mr_err api_grequest_query(struct mr_request *r, MPI_Status *status)
     return callback_failed(code, "query");
 }
 
-enum mr_err api_grequest_end(struct mr_request *r, MPI_Status *status)
+/* err: of the query function. If both have failed, the error is that of the last callback. */
+static enum mr_err free_grequest(struct mr_request *r, enum mr_err err)
 {
     struct grequest *g = r->on_complete_arg;
-    enum mr_err err = api_grequest_query(r, status);
     api_in_callback++;
     int code = call_free(g);
     api_in_callback--;
     free(g);
     r->on_complete_arg = NULL;
-    return err ? err : callback_failed(code, "free");
+    if (!code)
+        return err;
+    api_forget_callback();
+    return callback_failed(code, "free");
+}
+
+enum mr_err api_grequest_end(struct mr_request *r, MPI_Status *status)
+{
+    return free_grequest(r, api_grequest_query(r, status));
 }
 
 enum mr_err api_grequest_cancel(struct mr_request *r)
@@ -96,7 +110,7 @@ enum mr_err api_grequest_free(struct mr_request *r)
         return MR_SUCCESS;
     }
     api_handle_free(ABI_REQUEST, g->handle);
-    enum mr_err err = api_grequest_end(r, MPI_STATUS_IGNORE);
+    enum mr_err err = free_grequest(r, MR_SUCCESS); /* nobody asks for a status */
     mr_request_put(r);
     return err;
 }

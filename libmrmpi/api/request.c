@@ -241,8 +241,9 @@ static bool finish_one(int i, MPI_Request *handles, MPI_Status *status, struct m
     struct mr_request *r = api_find_request(handles[i]);
     struct mr_comm *comm = comm_of_request(r);
     enum mr_err err = finish_request(&handles[i], r, status);
+    int code = api_take_code(err);
     if (status != MPI_STATUS_IGNORE)
-        status->MPI_ERROR = abi_error_of[err];
+        status->MPI_ERROR = code;
     if (err)
         *c = comm;
     return err;

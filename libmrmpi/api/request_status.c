@@ -97,7 +97,7 @@ static enum mr_err status_in_array(struct mr_request *l, MPI_Status *statuses, i
     MPI_Status *st = statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[i];
     enum mr_err err = status_of(l, st);
     if (st != MPI_STATUS_IGNORE)
-        st->MPI_ERROR = abi_error_of[err ? err : l ? l->status.error : MR_SUCCESS];
+        st->MPI_ERROR = err ? api_code_of(err) : abi_error_of[l ? l->status.error : MR_SUCCESS];
     return err;
 }
 

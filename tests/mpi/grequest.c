@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Generalized requests that are polled or waited for by functions of the program, with classes. */
+/* Generalized requests: polled or waited for by functions of the program, with classes; callbacks that fail. */
 #include "mt.h"
 
 struct job {
@@ -154,11 +154,118 @@ static void waited(void)
     ended(&j, &st);
 }
 
+/* Error codes of callbacks: MPI-4.1 section 13.2. */
+struct failing {
+    int query, free, cancel, queries, frees; /* codes, and calls */
+};
+
+static int failing_query(void *extra, MPI_Status *st)
+{
+    struct failing *f = extra;
+    f->queries++;
+    MPI_Status_set_elements(st, MPI_INT, 0);
+    MPI_Status_set_cancelled(st, 0);
+    return f->query;
+}
+
+static int failing_free(void *extra)
+{
+    struct failing *f = extra;
+    f->frees++;
+    return f->free;
+}
+
+static int failing_cancel(void *extra, int complete)
+{
+    (void)complete;
+    return ((struct failing *)extra)->cancel;
+}
+
+static MPI_Request complete_one(struct failing *f)
+{
+    MPI_Request q;
+    f->queries = f->frees = 0;
+    MPI_Grequest_start(failing_query, failing_free, failing_cancel, f, &q);
+    EQ(MPI_Cancel(&q), f->cancel);
+    EQ(MPI_Grequest_complete(q), MPI_SUCCESS);
+    return q;
+}
+
+static void errors_of(int query, int free)
+{
+    struct failing f = {.query = query, .free = free}, good = {0};
+    int last = free ? free : query, flag = 0, index, num, at[2];
+    MPI_Request q = complete_one(&f), two[2];
+    MPI_Status st[2];
+
+    EQ(MPI_Request_get_status(q, &flag, &st[0]), query);
+    EQ(f.frees, 0);
+    EQ(MPI_Wait(&q, MPI_STATUS_IGNORE), last);
+    EQ(f.frees, 1);
+    CHECK(q == MPI_REQUEST_NULL);
+    q = complete_one(&f);
+    EQ(MPI_Test(&q, &flag, &st[0]), last);
+    q = complete_one(&f);
+    EQ(MPI_Waitany(1, &q, &index, &st[0]), last);
+    q = complete_one(&f);
+    EQ(MPI_Testany(1, &q, &index, &flag, &st[0]), last);
+    two[0] = complete_one(&good);
+    two[1] = complete_one(&f);
+    EQ(MPI_Waitall(2, two, st), last ? MPI_ERR_IN_STATUS : MPI_SUCCESS);
+    EQ(st[0].MPI_ERROR, MPI_SUCCESS);
+    EQ(st[1].MPI_ERROR, last);
+    two[0] = complete_one(&f);
+    two[1] = complete_one(&good);
+    EQ(MPI_Waitsome(2, two, &num, at, st), last ? MPI_ERR_IN_STATUS : MPI_SUCCESS);
+    EQ(num, 2);
+    EQ(st[0].MPI_ERROR, last);
+    EQ(st[1].MPI_ERROR, MPI_SUCCESS);
+    two[0] = complete_one(&f);
+    two[1] = MPI_REQUEST_NULL;
+    EQ(MPI_Testall(2, two, &flag, MPI_STATUSES_IGNORE), last ? MPI_ERR_IN_STATUS : MPI_SUCCESS);
+    q = complete_one(&good); /* no code of before is left */
+    EQ(MPI_Wait(&q, &st[0]), MPI_SUCCESS);
+    EQ(MPI_Comm_rank(MPI_COMM_NULL, &flag), MPI_ERR_COMM);
+    q = complete_one(&f); /* no status is asked for */
+    EQ(MPI_Request_free(&q), free);
+    EQ(f.queries, 0);
+    EQ(f.frees, 1);
+    MPI_Grequest_start(failing_query, failing_free, failing_cancel, &f, &q);
+    two[0] = q;
+    EQ(MPI_Request_free(&q), MPI_SUCCESS);
+    EQ(MPI_Grequest_complete(two[0]), free);
+    EQ(f.frees, 2);
+}
+
+static void errors(void)
+{
+    struct failing f = {0};
+    MPI_Request q;
+    int class, code;
+
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Add_error_class(&class);
+    MPI_Add_error_code(class, &code);
+    errors_of(0, 0);
+    errors_of(code, 0);
+    errors_of(0, code);
+    errors_of(class, code);
+    errors_of(MPI_ERR_TRUNCATE, MPI_ERR_TAG);
+    f.cancel = code;
+    q = complete_one(&f);
+    EQ(MPI_Wait(&q, MPI_STATUS_IGNORE), MPI_SUCCESS);
+    f = (struct failing){.free = -17}; /* no error code */
+    q = complete_one(&f);
+    EQ(MPI_Wait(&q, MPI_STATUS_IGNORE), MPI_ERR_OTHER);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+}
+
 int main(int argc, char **argv)
 {
     mt_begin(&argc, &argv);
     polled();
     around_a_message();
     waited();
+    errors();
     return mt_end();
 }
