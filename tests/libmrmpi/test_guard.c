@@ -226,6 +226,42 @@ START_TEST(two_of_a_host)
 }
 END_TEST
 
+/* Between hosts of the same number of ranks, even or odd, each rank has two guarded peers of each other host. */
+#define HOSTS     3
+#define HOST_MOST 9
+START_TEST(two_for_each_host)
+{
+    struct mr_peer ranks[HOSTS * HOST_MOST], *list[HOSTS * HOST_MOST];
+    struct mr_peer_own owns[HOSTS * HOST_MOST] = {0};
+    int nodes[HOSTS * HOST_MOST];
+
+    launch.size = HOSTS * _i;
+    launch.node_of = nodes;
+    mr_peers.peer = list;
+    for (int r = 0; r < launch.size; r++) {
+        ranks[r] = more[1];
+        ranks[r].rank = r;
+        ranks[r].own = &owns[r];
+        list[r] = &ranks[r];
+        nodes[r] = r / _i;
+    }
+    for (launch.rank = 0; launch.rank < launch.size; launch.rank++)
+        for (int host = 0; host < HOSTS; host++) {
+            int guarded = 0;
+
+            for (int r = host * _i; r < (host + 1) * _i && host != nodes[launch.rank]; r++) {
+                struct mr_cm_msg out = {0};
+
+                mr_guard_make(list[r], NULL, &out);
+                mr_guard_free(list[r]);
+                guarded += out.guard[0].qpn != 0;
+            }
+            ck_assert_int_eq(guarded, host == nodes[launch.rank] ? 0 : _i < 2 ? _i : 2);
+        }
+    mr_peers.peer = all;
+}
+END_TEST
+
 /* Whoever deals with a rank of a host connects to these two. */
 START_TEST(missing)
 {
@@ -399,6 +435,7 @@ int main(void)
     tcase_add_loop_test(c, pkey_of_any_subchannel, 0, 2);
     tcase_add_loop_test(c, none, 0, 4);
     tcase_add_loop_test(c, two_of_a_host, 0, 2);
+    tcase_add_loop_test(c, two_for_each_host, 1, HOST_MOST + 1);
     tcase_add_test(c, missing);
     tcase_add_loop_test(c, answered, 0, 2);
     tcase_add_loop_test(c, less_in_the_answer, 0, 2);

@@ -2,8 +2,10 @@
 /*
  * Lossy links cannot report a dead peer, and a computing peer is silent, too. So there are reliable connections beside
  * them, one for each rail, to two peers of each host: the ranks with this rank's place on its own host, and with the
- * neighbouring place, in the order of the host's ranks, counted round. Both ends know this, and a rank that connects to
- * any peer of a host connects to these two. Guards are asked only when a peer has been silent (conn/keepalive.c): a
+ * neighbouring place, in the order of the host's ranks, counted round. The neighbour is the next place on hosts behind
+ * the own host, and the place before on hosts in front: between hosts with the same number of ranks, each rank has two
+ * guarded peers, not more, whether the number is even or odd. Both ends know this, and a rank that connects to any peer
+ * of a host connects to these two. Guards are asked only when a peer has been silent (conn/keepalive.c): a
  * write of no bytes, as in probe.c. They have no time-out: a guard with a lost question would end in error later,
  * perhaps while its process computes, and no longer answer the peer.
  *
@@ -93,15 +95,15 @@ static bool has_guards(const struct mr_peer *p)
     return p && (p->up || p->error) && p->own->guards && p->own->guards->connected;
 }
 
-/* The n-th rank of a host, counted round. */
-static int nth_rank_of_host(int host, int n)
+/* The n-th rank of a host, counted round, and by a step more: 0, 1 or -1. */
+static int nth_rank_of_host(int host, int n, int step)
 {
     const struct mr_launch *launch = mr_peers.launch;
     int size = 0;
 
     for (int r = 0; r < launch->size; r++)
         size += launch->node_of[r] == host;
-    n %= size;
+    n = (n + size + step) % size;
     for (int r = 0;; r++)
         if (launch->node_of[r] == host && !n--)
             return r;
@@ -110,7 +112,9 @@ static int nth_rank_of_host(int host, int n)
 /* One of the two ranks that guard the host of another rank; second: the other one. */
 static int guard_of(int rank, int other, bool second)
 {
-    return nth_rank_of_host(mr_peers.launch->node_of[other], mr_peer_place(rank) ^ second);
+    const int *node = mr_peers.launch->node_of, step = node[rank] < node[other] ? 1 : -1;
+
+    return nth_rank_of_host(node[other], mr_peer_place(rank), second ? step : 0);
 }
 
 static bool is_guard(int rank, int other)
