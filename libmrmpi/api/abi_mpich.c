@@ -92,6 +92,22 @@ const int abi_error_of[MR_ERR_LAST + 1] = {
 #undef E
 };
 
+const char *abi_error_name(enum mr_err err)
+{
+    switch (err) {
+    case MR_ERR_PROC_FAILED:
+        return "MPIX_ERR_PROC_FAILED";
+    case MR_ERR_PROC_FAILED_PENDING:
+        return "MPIX_ERR_PROC_FAILED_PENDING";
+    case MR_ERR_REVOKED:
+        return "MPIX_ERR_REVOKED";
+    default:
+        return mr_err_name(err);
+    }
+}
+
+const char abi_pending_hint[] = "acknowledge the failure by MPIX_Comm_ack_failed";
+
 const int abi_thread_levels[ABI_THREAD_LEVELS] = {MPI_THREAD_SINGLE, MPI_THREAD_FUNNELED, MPI_THREAD_SERIALIZED,
                                                   MPI_THREAD_MULTIPLE};
 

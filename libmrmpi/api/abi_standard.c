@@ -120,6 +120,22 @@ const int abi_error_of[MR_ERR_LAST + 1] = {
 #undef E
 };
 
+const char *abi_error_name(enum mr_err err)
+{
+    switch (err) {
+    case MR_ERR_PROC_FAILED:
+        return "MPI_ERR_PROC_ABORTED";
+    case MR_ERR_PROC_FAILED_PENDING:
+        return "MPI_ERR_PENDING";
+    case MR_ERR_REVOKED:
+        return "MPI_ERR_OTHER";
+    default:
+        return mr_err_name(err);
+    }
+}
+
+const char abi_pending_hint[] = "cancel the receive, or receive from each rank by its number";
+
 const int abi_thread_levels[ABI_THREAD_LEVELS] = {MPI_THREAD_SINGLE, MPI_THREAD_FUNNELED, MPI_THREAD_SERIALIZED,
                                                   MPI_THREAD_MULTIPLE};
 

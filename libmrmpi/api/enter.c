@@ -76,12 +76,15 @@ int api_take_code(enum mr_err err)
 /* Takes the detail. Returns the code to return. */
 static int note_last_error(enum mr_err err, const char *function)
 {
-    const char *detail = mr_error_take_detail();
+    const char *detail = mr_error_take_detail(), *text = mr_err_text(err), *name = abi_error_name(err);
+    bool pending = err == MR_ERR_PROC_FAILED_PENDING;
     last.code = last.callback ? 0 : abi_error_of[err];
-    if (detail[0])
-        snprintf(last.text, sizeof(last.text), "%s: %s: %s (%s)", function, mr_err_text(err), detail, mr_err_name(err));
+    if (pending)
+        snprintf(last.text, sizeof(last.text), "%s: %s: %s (%s)", function, text, abi_pending_hint, name);
+    else if (detail[0])
+        snprintf(last.text, sizeof(last.text), "%s: %s: %s (%s)", function, text, detail, name);
     else
-        snprintf(last.text, sizeof(last.text), "%s: %s (%s)", function, mr_err_text(err), mr_err_name(err));
+        snprintf(last.text, sizeof(last.text), "%s: %s (%s)", function, text, name);
     int code = last.callback ? last.callback : last.code;
     last.callback = 0;
     return code;

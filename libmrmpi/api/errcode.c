@@ -74,7 +74,7 @@ static bool standard_class(int class, const char **name, const char **text)
         }
     }
     if (core_class(class, &e)) {
-        *name = mr_err_name(e);
+        *name = abi_error_name(e);
         *text = mr_err_text(e);
         return true;
     }

@@ -60,6 +60,9 @@ static inline uint32_t abi_handle_index(int handle)
 /* ---- tables of the interface (abi_mpich.c, abi_standard.c) ---- */
 
 extern const int abi_error_of[MR_ERR_LAST + 1];
+const char *abi_error_name(enum mr_err err); /* of the class in mpi.h */
+/* What a program can do about a receive that the failure of a possible sender has stopped. */
+extern const char abi_pending_hint[];
 enum { ABI_USER_CLASS = 0x40000000 }; /* classes and codes that programs add are numbered from here */
 
 enum abi_thread_level { ABI_SINGLE, ABI_FUNNELED, ABI_SERIALIZED, ABI_MULTIPLE, ABI_THREAD_LEVELS };

@@ -27,8 +27,7 @@ static void wait_for_live(struct mr_request *l)
 static enum mr_err still_pending(MPI_Status *status)
 {
     api_status_empty(status);
-    return mr_fail(MR_ERR_PROC_FAILED_PENDING, "a process has failed that may be the sender of a message from any "
-                                               "source (see MPIX_Comm_ack_failed)");
+    return mr_fail(MR_ERR_PROC_FAILED_PENDING, "a process has failed that may be the sender");
 }
 
 static void free_handle(MPI_Request h)

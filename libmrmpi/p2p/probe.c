@@ -73,9 +73,7 @@ enum mr_err mr_probe_fate(int src, struct mr_comm *comm, uint32_t ctx)
         return mr_fail(MR_ERR_REVOKED, "the communicator has been revoked");
     if (src == MR_ANY_SOURCE)
         return mr_config.recover && mr_comm_unacked(comm)
-                   ? mr_fail(MR_ERR_PROC_FAILED_PENDING,
-                             "a process has failed that may be the sender of a message from "
-                             "any source (see MPIX_Comm_ack_failed)")
+                   ? mr_fail(MR_ERR_PROC_FAILED_PENDING, "a process has failed that may be the sender")
                    : MR_SUCCESS;
     vc = mr_vc_known_peer(mr_comm_world_rank(comm, src));
     if (vc && mr_vc_lost(vc))

@@ -48,9 +48,10 @@ enum mr_err mr_rndv_offer(struct mr_request *req, struct mr_vc *vc, struct mr_hd
     }
     if (!err)
         return MR_SUCCESS;
-    mr_error_detail("send to rank %d of the world: %s", mr_vc_world_rank(vc), strerror(-err));
     mr_rndv_drop(r);
-    return err == -EIDRM ? MR_ERR_REVOKED : MR_ERR_PROC_FAILED;
+    if (err == -EIDRM)
+        return mr_fail(MR_ERR_REVOKED, "its operations end, here and on all ranks");
+    return mr_fail(MR_ERR_PROC_FAILED, "send to rank %d of the world: %s", mr_vc_world_rank(vc), strerror(-err));
 }
 
 /* The receiver has chosen. */
