@@ -54,7 +54,8 @@ static int kept_children(void)
 
 /*
  * Resident memory, but of the heap its size: free parts of it become resident one by one. Not the memory that a
- * simulated adapter shares with its fabric.
+ * simulated adapter shares with its fabric: its pages become resident when a completion queue is written there for the
+ * first time, 64 bytes for each completion, until the queue has been written once, 2 MiB with reliable connections.
  */
 static long kept_resident(void)
 {
