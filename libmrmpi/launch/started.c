@@ -101,11 +101,36 @@ static void add_variables(struct command_line *l, const char *lines)
     }
 }
 
+/* 0, or an error that names the info key: a file that this process, like mrrun, cannot read. NULL: no such key. */
+static int check_key_file(const char *key, const char *path, int how)
+{
+    if (!path || !access(path, how))
+        return 0;
+    return mr_launch_fail(-EINVAL, "the info key %s: cannot %s \"%.200s\": %s", key, how == R_OK ? "read" : "enter",
+                          path, strerror(errno));
+}
+
+/* What mrrun would say on its standard error only. mrrun starts here: files are the same. */
+static int check_key_files(const struct mr_launch_part *p)
+{
+    bool elsewhere = p->host || p->add_host || p->hostfile || p->add_hostfile;
+    int err = check_key_file("hostfile", p->hostfile, R_OK);
+
+    if (!err)
+        err = check_key_file("add-hostfile", p->add_hostfile, R_OK);
+    if (!err && !elsewhere)
+        err = check_key_file("wdir", p->wdir, X_OK);
+    return err;
+}
+
 /* In a word ":" alone mrrun would see the next program. */
 static int add_part(struct command_line *l, const struct mr_launch_part *p)
 {
     char number[16], path[4096];
+    int err = check_key_files(p);
 
+    if (err)
+        return err;
     if (l->num > 1)
         add_word(l, ":");
     snprintf(number, sizeof(number), "%d", p->ranks);

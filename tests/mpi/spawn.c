@@ -229,6 +229,21 @@ static void start_with(const char *const *words, int wanted, int n, struct facts
 
 #define START_WITH(wanted, n, ...) start_with((const char *const[]){__VA_ARGS__, NULL}, wanted, n, &facts)
 
+/* The root learns why a program is not started with that key. */
+static void refused_for(const char *program, const char *key, const char *value, const char *why)
+{
+    char text[MPI_MAX_ERROR_STRING] = "";
+    MPI_Info info = info_of((const char *[]){key, value, NULL});
+    MPI_Comm inter;
+    int len, err = MPI_Comm_spawn(program, MPI_ARGV_NULL, 1, info, 0, MPI_COMM_WORLD, &inter, MPI_ERRCODES_IGNORE);
+    MPI_Info_free(&info);
+    EQ(class_of(err), MPI_ERR_SPAWN);
+    MPI_Error_string(err, text, &len);
+    if (rank == 0 && !strstr(text, why))
+        fprintf(stderr, "%s: not so: %s\n", why, text);
+    CHECK(rank || strstr(text, why));
+}
+
 static void child_of_keys(MPI_Comm parent)
 {
     struct facts f = {.size = size, .universe = universe_size()};
@@ -300,6 +315,11 @@ static void keys(const char *dir)
     START_WITH(3, 2, "hostfile", hosts, "soft", "1:3");
     START_WITH(3, 3, "host", "localhost:1", "add-hostfile", hosts, "soft", "1:3");
     START_WITH(1, 0, "hostfile", "/nowhere/hosts");
+    refused_for(self, "hostfile", "/nowhere/hosts", "key hostfile: cannot read \"/nowhere/hosts\"");
+    refused_for(self, "add-hostfile", "/nowhere/hosts", "key add-hostfile: cannot read \"/nowhere/hosts\"");
+    refused_for(self, "wdir", "/nowhere/dir", "key wdir: cannot enter \"/nowhere/dir\"");
+    refused_for("/nowhere/program", "nonesuch", "x", "exit status 127: a program was not found");
+    refused_for("/", "nonesuch", "x", "exit status 126: a program cannot be run");
     START_WITH(1, 0, "arch", "nonesuch");
     START_WITH(2, 2, "env", "SPAWN_A=1\nSPAWN_B=two words", "wdir", "/");
     CHECK(!strcmp(facts.a, "1") && !strcmp(facts.b, "two words") && !strcmp(facts.dir, "/"));

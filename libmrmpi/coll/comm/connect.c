@@ -406,6 +406,12 @@ static enum mr_err spawn_error(const char *what, int err)
     return mr_fail(err == -ENOMEM ? MR_ERR_NO_MEM : MR_ERR_SPAWN, "%s%s", what, mr_launch_why(err));
 }
 
+/* As shells have it. Programs have other reasons for other statuses. */
+static const char *reason_of_status(int status)
+{
+    return status == 126 ? ": a program cannot be run" : status == 127 ? ": a program was not found" : "";
+}
+
 /* Starts the job, and waits for the question of its first process, which is then held. */
 static enum mr_err give_birth(const struct mr_spawn *job, struct ask *found)
 {
@@ -435,8 +441,8 @@ static enum mr_err give_birth(const struct mr_spawn *job, struct ask *found)
         const char *replaced = mr_launch_replaced();
 
         mr_port_close(port);
-        return mr_fail(MR_ERR_SPAWN, "the processes ended before they had called MPI_Init (%s %d)%s%s%s",
-                       b.status > 128 ? "mrrun's status" : "exit status", b.status,
+        return mr_fail(MR_ERR_SPAWN, "the processes ended before they had called MPI_Init (%s %d%s)%s%s%s",
+                       b.status > 128 ? "mrrun's status" : "exit status", b.status, reason_of_status(b.status),
                        replaced ? "; mrrun was to start them, since " : "", replaced ? replaced : "",
                        replaced ? " starts no further processes" : "");
     }
