@@ -48,6 +48,20 @@
 #include "libmrmpi/channel/stream_peer.h"
 #include "libmrmpi/launch/launch.h"
 
+#define STREAM_MAGIC    0x6d726d7073747234u /* changes with the frames */
+#define STREAM_EAGER    (16u << 10)
+#define STREAM_EVENTS   32
+#define STREAM_READS    4 /* of one connection in one poll */
+#define STREAM_EVERY    8 /* polls, while other channels are busy */
+#define STREAM_END_MS   10000
+#define STREAM_GUARD    128  /* strangers at a time */
+#define STREAM_HELLO_MS 5000 /* of each */
+#define STREAM_BATCH    16   /* packets of one ring in one poll */
+/* While all packets come through rings, sockets tell of ends only: a waiter polls sockets less often at first. */
+#define STREAM_EVERY_RING 32
+#define STREAM_KEEN       1024                          /* idle polls */
+#define STREAM_BUFFER     (STREAM_PACKET + (32u << 10)) /* more than a frame: several short ones are read at once */
+
 struct mr_stream_state mr_stream = {.epoll = -1, .listener = -1, .local = -1};
 
 /* ---- our end ----------------------------------------------------------------------------------------------------- */

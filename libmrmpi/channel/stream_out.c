@@ -9,6 +9,8 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#define STREAM_TRIES 16 /* connections of a process that ended before its hello */
+
 static void drop_bytes(struct stream_peer *p)
 {
     struct stream_bytes *b = p->first;

@@ -15,28 +15,8 @@
 #include "libmrmpi/channel/shm_ring_writer.h"
 #include "libmrmpi/launch/launch.h"
 
-#define STREAM_MAGIC    0x6d726d7073747234u /* changes with the frames */
-#define STREAM_EAGER    (16u << 10)
-#define STREAM_PACKET   (64u << 10)
-#define STREAM_BUFFER   (STREAM_PACKET + (32u << 10)) /* more than a frame: several short ones are read at once */
-#define STREAM_BACKLOG  512
-#define STREAM_EVENTS   32
-#define STREAM_READS    4 /* of one connection in one poll */
-#define STREAM_EVERY    8 /* polls, while other channels are busy */
-#define STREAM_END_MS   10000
-#define STREAM_GUARD    128                        /* strangers at a time */
-#define STREAM_HELLO_MS 5000                       /* of each */
-#define STREAM_TRIES    16                         /* connections of a process that ended before its hello */
-#define STREAM_AHEAD    (MR_REORDER_AHEAD_MAX / 2) /* packets under way here when others begin to go over rails */
-#define STREAM_SHORT    (4096 + 1)                 /* shorter messages take the fast path into a ring */
-#define STREAM_BATCH    16                         /* packets of one ring in one poll */
-/* While all packets come through rings, sockets tell of ends only: a waiter polls sockets less often at first. */
-#define STREAM_EVERY_RING 32
-#define STREAM_KEEN       1024 /* idle polls */
-/* Rings to few processes are deep; with many, their memory matters more. */
-#define STREAM_FEW_RINGS 8
-static const struct mr_ring_shape deep_ring = {.num_slots = 64, .data_bytes = 256u << 10};
-static const struct mr_ring_shape flat_ring = {.num_slots = 32, .data_bytes = 2 * STREAM_PACKET};
+#define STREAM_PACKET  (64u << 10)
+#define STREAM_BACKLOG 512
 
 struct stream_hello {
     uint64_t magic, secret[2];

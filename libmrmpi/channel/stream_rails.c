@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define STREAM_AHEAD (MR_REORDER_AHEAD_MAX / 2) /* packets under way here when others begin to go over rails */
+
 /* Of two processes the first by job and rank offers, and the other answers by an offer of its own. */
 static bool offers_first(const struct stream_peer *p)
 {

@@ -6,6 +6,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#define STREAM_SHORT (4096 + 1) /* shorter messages take the fast path into a ring */
+/* Rings to few processes are deep; with many, their memory matters more. */
+#define STREAM_FEW_RINGS 8
+static const struct mr_ring_shape deep_ring = {.num_slots = 64, .data_bytes = 256u << 10};
+static const struct mr_ring_shape flat_ring = {.num_slots = 32, .data_bytes = 2 * STREAM_PACKET};
+
 /* ---- rings of ours ----------------------------------------------------------------------------------------------- */
 
 /* Without memory, or memfds, packets go over the socket. */
