@@ -36,7 +36,8 @@ judged "the exit status is bad, the results are good" status '1 failed: exit sta
 script all 'echo "1..0 # SKIP nothing here"'
 judged "everything is skipped" all '^PASS  .* 0 ok, 1 skipped'
 # shellcheck disable=SC2016
-script computes 'while times >"$0.times"; read -r user _ <"$0.times"; [[ $user == 0m[01].* ]]; do for i in {1..20000}; do :; done; done' \
+script computes 'while times >"$0.times"; read -r user _ <"$0.times"; [[ $user == 0m[01].* ]]; do' \
+  'for i in {1..20000}; do :; done; done' \
   'echo ok' 'echo 1..1'
 judged "processor time is told" computes '^PASS  .* cpu [2-9] s '
 
@@ -50,14 +51,16 @@ order() { printf 'echo %s >>%s; echo ok; echo 1..1' "$1" "$tmp/order"; }
 script long '# timeout: 900' "$(order long)"
 script short '# timeout: 200' "$(order short)"
 script alone '# alone' '# timeout: 1000' "$(order alone)"
-printf '%s\n' '#!/bin/bash' "$(order program)" >"$tmp/build/tests/room/test_program" && chmod +x "$tmp/build/tests/room/test_program"
+printf '%s\n' '#!/bin/bash' "$(order program)" >"$tmp/build/tests/room/test_program"
+chmod +x "$tmp/build/tests/room/test_program"
 run -j 1 tests/room/test_program tests/room/alone.sh tests/room/short.sh tests/room/long.sh
 is "long scripts are first, then short ones and programs; one that is to be alone is last" "$(xargs <"$tmp/order")" \
   "long short program alone"
 
 # programs that the runner starts, by name
 for program in awk cat grep head mktemp mv rm sed sort tail tr wc; do
-  printf '#!/bin/bash\necho %s >>%q\nexec %q "$@"\n' "$program" "$tmp/started" "$(type -P "$program")" >"$tmp/bin/$program"
+  printf '#!/bin/bash\necho %s >>%q\nexec %q "$@"\n' "$program" "$tmp/started" "$(type -P "$program")" \
+    >"$tmp/bin/$program"
 done
 # the runner puts the folder of the interpreter first
 printf '#!/bin/bash\necho %q\n' "$tmp/bin/python3" >"$tmp/bin/python3"
