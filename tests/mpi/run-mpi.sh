@@ -45,8 +45,8 @@ run() { # name ranks args...
   hydra && launcher=(env "LD_LIBRARY_PATH=$BUILD/lib" mpiexec.hydra -launcher fork)
   timeout -k 5 "$limit" "${launcher[@]}" -n "$n" "${place[@]}" "${MPI_TEST_DIR:-$BUILD/tests/mpi}/$name" "$@" >"$tmp/out" 2>&1 </dev/null
   local rc=$?
-  cat "$tmp/out"
-  [ $rc -eq 0 ] && [ ! -s "$tmp/out" ]
+  [ ! -s "$tmp/out" ] || { cat "$tmp/out"; return 1; }
+  return $rc
 }
 
 # The numbers of ranks that a line leaves out.
@@ -77,11 +77,15 @@ while read -r name modes rest; do
   if [ -n "${OTHER_RANKS:-}" ]; then
     ranks=$(others $ranks)
   else
-    ranks=$(printf '%s\n' $ranks | grep '^[0-9]')
+    # without a process: the script looks at every line of the list, and often runs for one program
+    listed=() chosen=()
+    for n in $ranks; do [[ $n == [0-9]* ]] && listed+=("$n"); done
     wanted=${MPI_TEST_RANKS:-}
     [[ -n ${MPI_TEST_MORE:-} && $name =~ $MPI_TEST_MORE ]] && wanted=${MPI_TEST_MORE_RANKS:-}
-    chosen=$(for n in $ranks; do [[ " ${wanted/most/${ranks##*[[:space:]]}} " == *" $n "* || " $wanted " == *" ${n%+} "* ]] && echo "$n"; done)
-    ranks=${chosen:-$ranks}
+    [ ${#listed[@]} -gt 0 ] && wanted=${wanted/most/${listed[-1]} ${listed[-1]%+}}
+    for n in ${listed[@]+"${listed[@]}"}; do [[ " $wanted " == *" $n "* || " $wanted " == *" ${n%+} "* ]] && chosen+=("$n"); done
+    [ ${#chosen[@]} -gt 0 ] || chosen=(${listed[@]+"${listed[@]}"})
+    ranks=${chosen[*]}
   fi
   for n in $ranks; do
     ok "$name${args[*]:+ ${args[*]}}, ${n%+} ranks, $mode" run "$name" "${n%+}" "${args[@]}"
