@@ -22,11 +22,11 @@ static bool one_copy_pays(struct mr_vc *vc)
     return !mr_shm_oversubscribed() && mr_vc_world_rank(vc) != mr_launch_info()->rank;
 }
 
-static enum mr_copy_load load_of(const struct mr_stream *s)
+static enum mr_copy_load load_now(void)
 {
     if (mr_rndvs.near.sends)
         return MR_LOAD_BOTH;
-    if (s->queued || mr_rndvs.near.receives > 1 || mr_copy_mode_follows(&mr_rndvs.near.modes, mr_clock_ns()))
+    if (mr_rndvs.near.receives > 1 || mr_copy_mode_follows(&mr_rndvs.near.modes, mr_clock_ns()))
         return MR_LOAD_STREAM;
     return MR_LOAD_ONE;
 }
@@ -45,7 +45,8 @@ static enum mr_copy_mode follow_copy_mode(struct mr_rndv *r)
 
 static enum mr_copy_mode choose_copy_mode(struct mr_rndv *r, enum mr_copy_load load)
 {
-    enum mr_copy_mode mode = mr_copy_mode_choose(&mr_rndvs.near.modes, &r->near.choice, r->total, load, mr_shm_pool_ns());
+    enum mr_copy_mode mode =
+        mr_copy_mode_choose(&mr_rndvs.near.modes, &r->near.choice, r->total, load, mr_shm_pool_ns());
     struct mr_claims *ours = mr_near_claims(r->vc, true);
 
     r->near.timed = true;
@@ -54,9 +55,9 @@ static enum mr_copy_mode choose_copy_mode(struct mr_rndv *r, enum mr_copy_load l
     return mode;
 }
 
-static enum mr_copy_mode copy_mode_of(struct mr_rndv *r, const struct mr_stream *s)
+static enum mr_copy_mode copy_mode_of(struct mr_rndv *r)
 {
-    enum mr_copy_load load = load_of(s);
+    enum mr_copy_load load = load_now();
 
     if (mr_near_is_guest(r->vc))
         return MR_COPY_READ;
@@ -82,7 +83,7 @@ static bool may_start(struct mr_rndv *r, const struct mr_stream *s)
     if (s->started >= AT_ONCE)
         return false;
     if (!r->near.chosen)
-        r->near.choice.mode = copy_mode_of(r, s);
+        r->near.choice.mode = copy_mode_of(r);
     r->near.chosen = true;
     return !s->started || r->near.choice.mode == s->mode;
 }
