@@ -131,8 +131,9 @@ END_TEST
 /* What follows from a measured input is what follows from the same input by text. */
 START_TEST(measurements)
 {
-    static const uint32_t value[MR_MODEL_INPUTS] = {6000, 39600, 73, 6065, 150};
-    struct mr_model by_text = with("copy_mbps=6000,register_ns=39600,register_byte_ps=73,trip_ns=6065,post_ns=150");
+    static const uint32_t value[MR_MODEL_INPUTS] = {6000, 39600, 73, 6065, 150, 9000};
+    struct mr_model by_text =
+        with("copy_mbps=6000,register_ns=39600,register_byte_ps=73,trip_ns=6065,post_ns=150,page_ns=9000");
 
     m = with("");
     for (unsigned i = 0; i < MR_MODEL_INPUTS; i++) {

@@ -191,7 +191,9 @@ static int learn(int rank, int size)
     enum { N = 70000, AT_A_TIME = 8 };
     static uint8_t out[AT_A_TIME][N], in[AT_A_TIME][N];
     struct mr_request *req[2 * AT_A_TIME];
+    char why[200];
 
+    EXPECT(mr_model_parse(&mr_model, "page_ns=0", why, sizeof why)); /* pushes are tried at once */
     for (unsigned round = 0; round < 600 && (round % 30 || !have_settled(rank)); round++) {
         unsigned many = round % 3 ? AT_A_TIME : 1, num = 0;
         bool sends = round % 3 == 2 || rank == (int)(round / 3 % 2), receives = round % 3 == 2 || !sends;
