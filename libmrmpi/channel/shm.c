@@ -146,9 +146,31 @@ static void make_pages(void *at, size_t len)
     madvise(at, len, MADV_POPULATE_WRITE);
 }
 
+/* Makes the first pages of the pool, in four parts: the time of a page for the model. */
+static void measure_pages(struct mr_pool *pool)
+{
+    enum { PARTS = 4 };
+    size_t len = MR_POOL_GROWS / PARTS * (size_t)pool->shape.chunk_bytes;
+    struct mr_least least = {0};
+    uint64_t ns;
+
+    for (int part = 0; part < PARTS; part++) {
+        uint64_t begun = mr_clock_ns();
+
+        make_pages(pool->chunks + part * len, len);
+        mr_least_add(&least, mr_clock_ns() - begun);
+    }
+    pool->fresh = MR_POOL_GROWS;
+    ns = mr_least_ns(&least);
+    if (ns)
+        mr_model_measured(MR_MODEL_PAGE_NS, ns * MR_MODEL_PAGE / len);
+}
+
 /* True if all of these chunks of our pool have been written before. */
 static bool begin_chunks(uint32_t chunk, size_t len)
 {
+    if (unlikely(!my_pool()->fresh))
+        measure_pages(my_pool());
     return mr_pool_begin(my_pool(), chunk, mr_pool_count(my_pool(), len), make_pages);
 }
 
@@ -407,25 +429,6 @@ bool mr_shm_chunks_take(struct mr_shm_chunks *c, size_t len, struct mr_reader *b
     return true;
 }
 
-/* Makes the first pages of the pool, in two parts: the time of a page for the model. */
-static void measure_pages(struct mr_pool *pool)
-{
-    size_t len = MR_POOL_GROWS / 2 * (size_t)pool->shape.chunk_bytes;
-    struct mr_least least = {0};
-    uint64_t ns;
-
-    for (int part = 0; part < 2; part++) {
-        uint64_t begun = mr_clock_ns();
-
-        make_pages(pool->chunks + part * len, len);
-        mr_least_add(&least, mr_clock_ns() - begun);
-    }
-    pool->fresh = MR_POOL_GROWS;
-    ns = mr_least_ns(&least);
-    if (ns)
-        mr_model_measured(MR_MODEL_PAGE_NS, ns * MR_MODEL_PAGE / len);
-}
-
 uint64_t mr_shm_pool_ns(void)
 {
     struct mr_pool *pool = my_pool();
@@ -438,11 +441,7 @@ uint64_t mr_shm_pool_ns(void)
 
 void *mr_shm_chunks_at(int world_rank, uint32_t first, size_t len)
 {
-    const struct mr_pool *pool = &mr_shm.peers[mr_shm.local_of[world_rank]].pool;
-
-    if (first >= pool->shape.num_chunks || mr_pool_count(pool, len) > pool->shape.num_chunks - first)
-        return NULL;
-    return mr_pool_at(pool, first);
+    return mr_shm_in_pool(mr_shm.local_of[world_rank], first, len);
 }
 
 void mr_shm_chunks_reclaim(const struct mr_reader *by)

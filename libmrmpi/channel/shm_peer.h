@@ -61,8 +61,10 @@ struct mr_shm {
 };
 extern MR_OWN struct mr_shm mr_shm;
 
-int mr_shm_receive(void);                          /* number of packets */
-bool mr_shm_is_busy(void);                         /* something is to be received, or waits to be sent */
+int mr_shm_receive(void);  /* number of packets */
+bool mr_shm_is_busy(void); /* something is to be received, or waits to be sent */
+/* len bytes in the pool of that rank of the node, from a chunk on; NULL: there can be none. */
+void *mr_shm_in_pool(int local, uint32_t chunk, size_t len);
 struct mr_shm_peer *mr_shm_meet(struct mr_vc *vc); /* vc->data, not set yet */
 static inline struct mr_shm_peer *mr_shm_peer_of(struct mr_vc *vc)
 {

@@ -15,7 +15,8 @@
  * slots of the node area.
  *
  * A page costs 2 us at its first use, more than copying its 4 KiB four times. So pages are made as far as the pool has
- * been used, some at a time.
+ * been used, some at a time. Each reader maps the same pages, at its first use: as many at a time, since a page fault
+ * for each page takes up to twenty times as long.
  */
 #ifndef MRMPI_SHM_POOL_H
 #define MRMPI_SHM_POOL_H
@@ -48,7 +49,7 @@ struct mr_pool {
     struct mr_pool_shape shape;
     struct mr_pool_user *users; /* owner: of each chunk; the caller's */
     uint32_t next;              /* owner: where the search begins */
-    uint32_t fresh;             /* owner: this chunk and those behind it have never been written */
+    uint32_t fresh;             /* this chunk and those behind it have never been written; reader: or read */
 };
 
 static inline size_t mr_pool_bytes(struct mr_pool_shape s)
@@ -120,6 +121,21 @@ static inline bool mr_pool_begin(struct mr_pool *p, uint32_t chunk, uint32_t n, 
     populate(mr_pool_at(p, p->fresh), (size_t)(end - p->fresh) * p->shape.chunk_bytes);
     p->fresh = end;
     return false;
+}
+
+/*
+ * Reader: len bytes from a chunk on, named by the owner, who is not trusted. NULL: there can be none. map maps pages
+ * that exist.
+ */
+static inline void *mr_pool_read(struct mr_pool *p, uint32_t chunk, size_t len, void (*map)(void *at, size_t len))
+{
+    uint32_t n = mr_pool_count(p, len);
+
+    if (chunk >= p->shape.num_chunks || n > p->shape.num_chunks - chunk)
+        return NULL;
+    if (!p->users)
+        mr_pool_begin(p, chunk, n, map);
+    return mr_pool_at(p, chunk);
 }
 
 /* The found chunks go with the thing of this number. */

@@ -2,6 +2,7 @@
 /* Channel shm: packets taken out of the rings. */
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/channel/shm_peer.h"
@@ -31,14 +32,15 @@ static void give_up(int from)
     read_senders();
 }
 
-/* A payload of that length in a sender's pool; NULL: there can be none. */
-static const void *in_pool(int from, uint32_t chunk, size_t len)
+/* A kernel without the request maps page by page. */
+static void map_pages(void *at, size_t len)
 {
-    const struct mr_pool *pool = &mr_shm.peers[from].pool;
+    madvise(at, len, MADV_POPULATE_READ);
+}
 
-    if (chunk >= pool->shape.num_chunks || mr_pool_count(pool, len) > pool->shape.num_chunks - chunk)
-        return NULL;
-    return mr_pool_at(pool, chunk);
+void *mr_shm_in_pool(int local, uint32_t chunk, size_t len)
+{
+    return mr_pool_read(&mr_shm.peers[local].pool, chunk, len, map_pages);
 }
 
 /* The packet at the front of a ring, as mr_ring_peek; *chunk: the first in the sender's pool, or none. */
@@ -50,7 +52,7 @@ static int peek_packet(int from, struct mr_hdr *hdr, const void **payload, size_
     got = mr_ring_peek(&mr_shm.peers[from].reader, hdr, payload, len, chunk);
     if (got <= 0 || *payload)
         return got;
-    *payload = in_pool(from, *chunk, *len);
+    *payload = mr_shm_in_pool(from, *chunk, *len);
     return *payload ? 1 : -1;
 }
 
@@ -120,7 +122,7 @@ const void *mr_shm_peek(struct mr_vc *vc, int rank, int tag, uint32_t ctx, struc
     if (likely(payload != NULL))
         return payload;
     p->far = hdr->len;
-    payload = in_pool(p->local, chunk, hdr->len);
+    payload = mr_shm_in_pool(p->local, chunk, hdr->len);
     return payload ? payload : MR_PEEK_OTHER;
 }
 

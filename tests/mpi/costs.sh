@@ -54,7 +54,7 @@ ok "and counted ($(trip seen_trip_ns))" test "$(trip seen_trip_ns)" -gt 175000
 
 # A page of memory that the ranks of this host share: real time, so an interrupted measurement may tell nothing.
 inside() { # [NAME=VALUE...]: the counters of two ranks with large messages
-  env MRMPI_LOG_LEVEL=3 MRMPI_OVERSUBSCRIBED=0 "$@" mrrun -n 2 --stats "$BUILD/tests/mpi/p2p_sizes" 2>&1 </dev/null |
+  env MRMPI_LOG_LEVEL=3 MRMPI_OVERSUBSCRIBED=0 "$@" mrrun -n 2 --stats "$BUILD/tests/mpi/p2p_truncate" 2>&1 </dev/null |
     sed -n 's/^mrmpi\[\([01]\).*counters:.* \(model_copy_mbps=.*\)/\1 \2/p' >"$tmp/costs"
 }
 measured_inside() {
