@@ -86,7 +86,7 @@ not_ok() {
     tap_result 0 "$text"
   fi
 }
-# Does one of the file's first lines match? Answered without a process, which most calls are glad of; false says nothing.
+# True if one of the file's first lines matches, found without a process. False: unknown.
 matches_early() { # REGEX FILE
   local lines line
   [ -f "$2" ] && [ -r "$2" ] && mapfile -t -n 40 lines <"$2" || return 1

@@ -531,14 +531,14 @@ static int class_of(int code)
  */
 static void disagree(void)
 {
-    static char b[200000];
-    unsigned char *all = room(200000 * (size_t)p);
+    static char b[120000];
+    unsigned char *all = room(120000 * (size_t)p);
     MPI_Comm c;
     MPI_Comm_dup(comm, &c);
     MPI_Comm_set_errhandler(c, MPI_ERRORS_RETURN);
     for (int i = 0; i < 10; i++)
         EQ(MPI_Barrier(c), MPI_SUCCESS);
-    int code = MPI_Allgather(b, 200000, MPI_BYTE, all, r == p - 1 && p > 1 ? 150000 : 200000, MPI_BYTE, c);
+    int code = MPI_Allgather(b, 120000, MPI_BYTE, all, r == p - 1 && p > 1 ? 90000 : 120000, MPI_BYTE, c);
     if (r == p - 1 && p > 1)
         EQ(class_of(code), MPI_ERR_TRUNCATE);
     int again = MPI_Barrier(c), last = MPI_Barrier(c);
