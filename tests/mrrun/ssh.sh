@@ -107,6 +107,8 @@ ready a >"$tmp/out" 2>&1 && ready b >>"$tmp/out" 2>&1 || { cat "$tmp/out" "$tmp/
 
 far() { timeout -t "$tmp/took" "${LIMIT:-120}" mrrun "$@" >"$tmp/out" 2>"$tmp/err"; }
 sorted() { sort "$tmp/out" | tr '\n' ';'; }
+# Standard error. On a busy machine any login may take the five seconds after which mrrun names a host.
+said() { grep -v '^mrrun: still waiting for the agents of these hosts, for 60 s at most: [abc]$' "$tmp/err" | sort | tr '\n' ';'; }
 lives() { [ -e "/proc/$1" ] && ! grep -q '^State:.[ZX]' "/proc/$1/status" 2>/dev/null; }
 gone() { local p; for p in $(cat "$tmp/pids"); do lives "$p" && echo "process $p" && return 1; done; [ -z "$(ls -A "$TMPDIR")" ]; }
 start() { # RANKS ARGS...: in the background, until all ranks have written their pids
@@ -130,7 +132,7 @@ far -hosts a,b -n 4 "$client"
 is "ranks on two hosts find each other" "$? $(sort "$tmp/out" | sed 's/ job.* map/ map/' | sed -n '1p;4p')" \
     "0 rank 0/4 local 0/2 nodes 2 node a map 0,0,1,1 peers 0,1
 rank 3/4 local 1/2 nodes 2 node b map 0,0,1,1 peers 2,3"
-is "and nothing else is said" "$(cat "$tmp/err")" ""
+is "and nothing else is said" "$(said)" ""
 far -hosts a,b -n 2 sh -c 'echo "${SSH_CONNECTION% *}" | cut -d " " -f 3'
 is "each runs on its host" "$? $(sorted)" "0 ${address[a]};${address[b]};"
 KEPT='as it is' far -hosts a,b -genv ALL all -n 1 -env ONE=1 sh -c 'echo "$ONE $ALL $KEPT"' : -n 1 sh -c 'echo "$ONE $ALL $KEPT"'
@@ -138,7 +140,7 @@ is "with the environment of the job and of its part" "$? $(LC_ALL=C sorted)" "0 
 far -hosts b -n 2 "$BUILD/tests/mrrun/part" x
 is "MPI on another host" "$? $(sorted)" "0 x: rank 0/2 appnum 0;x: rank 1/2 appnum 0;"
 far -hosts a,b -l -n 2 bash -c 'for i in {1..2000}; do echo "line $i"; done; echo "to stderr" >&2'
-is "no line is lost or out of order" "$? $(awk '$3 != ++n[$1] {bad++} END {print NR, bad + 0}' "$tmp/out") $(sort "$tmp/err" | tr '\n' ';')" \
+is "no line is lost or out of order" "$? $(awk '$3 != ++n[$1] {bad++} END {print NR, bad + 0}' "$tmp/out") $(said)" \
     "0 4000 0 [0] to stderr;[1] to stderr;"
 head -c 3000000 /dev/urandom >"$tmp/random"
 far -hosts b,a -n 2 md5sum <"$tmp/random"
@@ -222,7 +224,7 @@ kill -CONT "$(parent "$(cat "$tmp/agent.a")")" 2>/dev/null
 ok "and nothing is left, either" wait_for 30 gone
 wait $late
 is "a login that takes $login s is awaited" "$? $(sort "$tmp/late.out" | tr '\n' ';')" "0 a;late;"
-is "and said to be" "$(cat "$tmp/late.err")" "mrrun: still waiting for the agents of these hosts, for 60 s at most: late"
+is "and said to be" "$(sed 's/: a, late$/: late/' "$tmp/late.err")" "mrrun: still waiting for the agents of these hosts, for 60 s at most: late"
 if [ -n "${OWN_NETWORK:-}" ]; then
   bad silent
   is "a host that does not answer at all is told" "$? $(grep -c "^mrrun: host silent: its agent did not start: 'ssh' ended with status 255: .*timed out" "$tmp/err")" "1 1"
