@@ -21,7 +21,7 @@ sends() { # JOB BYTES REPEATS [SETTING]
 }
 near() { test "$1" -ge "$2" -a "$1" -le "$3" || { echo "$1"; return 1; }; }
 is "small messages are bound to the second rail, the only process's large ones to the first" \
-  "$(sends bound 4096 1000) $(sends bound 262144 100)" "100 0"
+  "$(sends bound 4096 1000) $(sends bound 262144 400)" "100 0"
 ok "the user has his own way" near "$(sends bound 4096 1000 MRMPI_POLICY_SMALL=fair)" 48 52
 ok "another class uses both" near "$(sends plain 4096 1000)" 48 52
 ok "with large ones, too" near "$(sends plain 262144 100)" 48 52
