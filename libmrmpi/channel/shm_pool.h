@@ -124,8 +124,8 @@ static inline bool mr_pool_begin(struct mr_pool *p, uint32_t chunk, uint32_t n, 
 }
 
 /*
- * Reader: len bytes from a chunk on, named by the owner, who is not trusted. NULL: there can be none. map maps pages
- * that exist.
+ * Reader: len bytes from a chunk on, named by the owner, who is not trusted. NULL: there can be none. map maps the
+ * pages of chunks that are read for the first time.
  */
 static inline void *mr_pool_read(struct mr_pool *p, uint32_t chunk, size_t len, void (*map)(void *at, size_t len))
 {

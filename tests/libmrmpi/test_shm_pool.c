@@ -231,6 +231,35 @@ START_TEST(pages_as_far_as_used)
 }
 END_TEST
 
+/* A reader maps pages in the same steps, for chunks in any order, and none for chunks that cannot be. */
+START_TEST(pages_as_far_as_read)
+{
+    enum { MANY = 2 * MR_POOL_GROWS + 3 };
+    const struct mr_pool_shape many = {.num_chunks = MANY, .chunk_bytes = CHUNK};
+    struct mr_pool_user own[MANY] = {{0}};
+    struct mr_pool p;
+
+    made = memory;
+    made_bytes = times_made = 0;
+    mr_pool_init(&p, memory, many, NULL);
+    ck_assert_ptr_null(mr_pool_read(&p, MANY, 1, make_pages));
+    ck_assert_ptr_null(mr_pool_read(&p, MR_POOL_NONE, 1, make_pages));
+    ck_assert_ptr_null(mr_pool_read(&p, MANY - 1, CHUNK + 1, make_pages));
+    ck_assert_uint_eq(times_made, 0);
+    ck_assert_ptr_eq(mr_pool_read(&p, 3, CHUNK + 1, make_pages), made + 3 * CHUNK);
+    ck_assert_uint_eq(made_bytes, MR_POOL_GROWS * CHUNK);
+    for (uint32_t i = MANY; i--;)
+        ck_assert_ptr_eq(mr_pool_read(&p, i, CHUNK, make_pages), made + (size_t)i * CHUNK);
+    ck_assert_uint_eq(made_bytes, mr_pool_bytes(many));
+    ck_assert_uint_eq(times_made, 2);
+
+    mr_pool_init(&p, memory, many, own); /* an owner has made its pages by writing */
+    ck_assert_ptr_eq(mr_pool_read(&p, 1, CHUNK, make_pages), made + CHUNK);
+    ck_assert_uint_eq(times_made, 2);
+    ck_assert_uint_eq(p.fresh, 0);
+}
+END_TEST
+
 static uint64_t have_read;
 
 static void poll_read(struct mr_reader *of)
@@ -560,6 +589,7 @@ int main(void)
     tcase_add_test(c, told_in_portions);
     tcase_add_test(c, several_in_a_row);
     tcase_add_test(c, pages_as_far_as_used);
+    tcase_add_test(c, pages_as_far_as_read);
     tcase_add_test(c, readers_of_pieces);
     tcase_add_test(c, below_a_bound);
     tcase_add_loop_test(c, packets_between_two_threads, 0, 2);
