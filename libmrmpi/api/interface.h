@@ -61,7 +61,7 @@ static inline uint32_t abi_handle_index(int handle)
 
 extern const int abi_error_of[MR_ERR_LAST + 1];
 const char *abi_error_name(enum mr_err err); /* of the class in mpi.h */
-/* What a program can do about a receive that the failure of a possible sender has stopped. */
+/* Advice for a program whose receive has stopped because a possible sender failed. */
 extern const char abi_pending_hint[];
 enum { ABI_USER_CLASS = 0x40000000 }; /* classes and codes that programs add are numbered from here */
 

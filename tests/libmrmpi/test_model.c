@@ -128,7 +128,7 @@ START_TEST(costs)
 }
 END_TEST
 
-/* What follows from a measured input is what follows from the same input by text. */
+/* A measured input has the same thresholds as the input by text. */
 START_TEST(measurements)
 {
     static const uint32_t value[MR_MODEL_INPUTS] = {6000, 39600, 73, 6065, 150, 9000};
@@ -268,7 +268,7 @@ START_TEST(by_setting)
 }
 END_TEST
 
-/* What is in force, and what was measured: a user can compare both. */
+/* Counters tell the inputs in force and the measured inputs: a user can compare both. */
 START_TEST(counters_tell_both)
 {
     init_with("trip_ns=9000");
