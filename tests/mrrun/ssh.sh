@@ -13,7 +13,7 @@ fi
 export LSAN_OPTIONS=${LSAN_OPTIONS:-suppressions=$(dirname "$(realpath "$0")")/lsan.supp:print_suppressions=0}
 export MRMPI_LOG_LEVEL=0
 client=$BUILD/tests/mrrun/test_launch_client
-mkdir "$tmp/bin" "$tmp/scratch"
+mkdir "$tmp/bin" "$tmp/home" "$tmp/scratch"
 export TMPDIR=$tmp/scratch
 PATH=$tmp/bin:$PATH
 
@@ -59,7 +59,7 @@ name() { # NAME HOST PORT [KNOWN]: a name for ssh
   printf 'Host %s\n  HostName %s\n  Port %d\n  HostKeyAlias %s\n' "$1" "${address[$2]:-$2}" "$3" "$1" >>"$tmp/config"
   [ "${4:-known}" = known ] && echo "$1 $(cut -d ' ' -f 1-2 "$tmp/hostkey.pub")" >>"$tmp/known"
 }
-serve() { # HOST PORT KEYS [LINE]: an sshd there
+serve() { # HOST PORT KEYS [LINE]: an sshd there, whose logins do not begin with what the user's own shell reads
   cat >"$tmp/sshd.$2" <<END
 Port $2
 ListenAddress ${address[$1]}
@@ -70,7 +70,7 @@ StrictModes no
 UsePAM no
 PermitRootLogin yes
 MaxStartups 100
-SetEnv PATH=$PATH TMPDIR=$TMPDIR
+SetEnv HOME=$tmp/home PATH=$PATH TMPDIR=$TMPDIR
 ${4:-}
 END
   on "$1" "$(command -v sshd)" -D -e -f "$tmp/sshd.$2" 2>"$tmp/log.$2" &
@@ -107,8 +107,8 @@ ready a >"$tmp/out" 2>&1 && ready b >>"$tmp/out" 2>&1 || { cat "$tmp/out" "$tmp/
 
 far() { timeout -t "$tmp/took" "${LIMIT:-120}" mrrun "$@" >"$tmp/out" 2>"$tmp/err"; }
 sorted() { sort "$tmp/out" | tr '\n' ';'; }
-# Standard error. On a busy machine any login may take the five seconds after which mrrun names a host.
-said() { grep -v '^mrrun: still waiting for the agents of these hosts, for 60 s at most: [abc]$' "$tmp/err" | sort | tr '\n' ';'; }
+# Standard error. On a busy machine any login may take the five seconds after which mrrun names hosts.
+said() { grep -v '^mrrun: still waiting for the agents of these hosts, for 60 s at most: [abc]\(, [abc]\)*$' "$tmp/err" | sort | tr '\n' ';'; }
 lives() { [ -e "/proc/$1" ] && ! grep -q '^State:.[ZX]' "/proc/$1/status" 2>/dev/null; }
 gone() { local p; for p in $(cat "$tmp/pids"); do lives "$p" && echo "process $p" && return 1; done; [ -z "$(ls -A "$TMPDIR")" ]; }
 start() { # RANKS ARGS...: in the background, until all ranks have written their pids
