@@ -3,13 +3,13 @@
 # of MPICH and of the standard, of the same sources.
 
 LIBRARIES += libmrmpi.so
-LIBMRMPI_ROOMS := $(addprefix libmrmpi/,api/init io rma rma/winlock rma/winmem coll/comm coll coll/schedule coll/node core p2p/derived p2p p2p/fault p2p/rndv p2p/request p2p/progress p2p/choice p2p/match core/pieces net net/bulk net/zcopy net/stripe conn net/view conn/peer conn/cm conn/route conn/reliable channel verbs/link verbs/memory verbs launch conn/fabric base)
+LIBMRMPI_ROOMS := $(addprefix libmrmpi/,api/init io rma rma/winlock rma/winmem coll/comm coll coll/schedule coll/node core p2p/derived p2p p2p/fault p2p/rndv p2p/payload p2p/request p2p/progress p2p/choice p2p/match core/pieces net net/bulk net/zcopy net/stripe conn net/view conn/peer conn/cm conn/route conn/reliable channel verbs/link verbs/memory verbs launch conn/fabric base)
 libmrmpi.so_SRCS := $(sort $(wildcard $(LIBMRMPI_ROOMS:%=%/*.c)))
 libmrmpi.so_PKGS := libibverbs pmix hwloc
 # Exports are the map's business (mr_* for the ABI shells), so visibility must not hide them before the map is read.
 $(foreach r,$(LIBMRMPI_ROOMS),$(eval CFLAGS.$(r) := -fvisibility=default -fno-semantic-interposition))
 # What every short message passes: canaries where characters are gathered, not in each function that gives an address away
-LIBMRMPI_PATH := $(addprefix libmrmpi/,base/copier.c coll/node p2p p2p/rndv p2p/request p2p/progress p2p/choice p2p/match channel net conn/reliable verbs/link verbs)
+LIBMRMPI_PATH := $(addprefix libmrmpi/,base/copier.c coll/node p2p p2p/rndv p2p/payload p2p/request p2p/progress p2p/choice p2p/match channel net conn/reliable verbs/link verbs)
 $(foreach r,$(LIBMRMPI_PATH),$(eval CFLAGS.$(r) += -fstack-protector -fno-plt))
 # Loops that are compiled once for each level of vector instructions (base/vectors.h). No fused products: all levels
 # give the same bits.

@@ -7,6 +7,7 @@
 #define MRMPI_PT2PT_INTERNAL_H
 
 #include "libmrmpi/p2p/p2p.h"
+#include "libmrmpi/p2p/payload/payload.h"
 #include "libmrmpi/p2p/request/flow.h"
 #include "libmrmpi/p2p/rndv/rndv.h"
 
@@ -29,12 +30,7 @@ void mr_recv_peer_lost(void);      /* receives of messages that never come end w
 enum mr_err mr_recv_fate(struct mr_comm *comm, int src, uint32_t ctx, bool blocked, bool waited);
 int mr_recv_end_awaited(void); /* the awaited receive ends with an error if its message never comes; 1 if so */
 /* ---- parts.c ---- */
-/*
- * An eager message of more than one packet; hdr as of a message of one packet. zsender: NULL, or the message may be
- * sent by mr_zsend.
- */
-int mr_parts_send(struct mr_vc *vc, struct mr_hdr *hdr, const void *buf, size_t count, const struct mr_type *type,
-                  struct mr_request *zsender);
+int mr_parts_send(const struct mr_payload *p, struct mr_hdr *hdr); /* of several packets; hdr as of one packet */
 /* A packet of such a message. False: it is damaged. */
 bool mr_parts_packet(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len);
 void mr_parts_fail_peer(struct mr_vc *vc);

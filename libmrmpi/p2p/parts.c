@@ -11,31 +11,21 @@
  */
 #include "libmrmpi/base/parts.h"
 #include "libmrmpi/p2p/internal.h"
-#include "libmrmpi/p2p/rndv/zsend.h"
 
 /* ---- sender ------------------------------------------------------------------------------------------------------ */
 
-int mr_parts_send(struct mr_vc *vc, struct mr_hdr *hdr, const void *buf, size_t count, const struct mr_type *type,
-                  struct mr_request *zsender)
+int mr_parts_send(const struct mr_payload *p, struct mr_hdr *hdr)
 {
-    size_t total = hdr->len, part = mr_part_size(total, mr_vc_part_max(vc));
-    int err = mr_net_reaches(vc) ? mr_net_reserve(vc, (unsigned)((total + part - 1) / part)) : vc->error;
+    size_t total = hdr->len, part = mr_part_size(total, mr_vc_part_max(p->vc));
+    int err = mr_net_reaches(p->vc) ? mr_net_reserve(p->vc, (unsigned)((total + part - 1) / part)) : p->vc->error;
 
     hdr->flags |= MR_FLAG_PART;
     for (size_t at = 0; at < total && !err; at += part) {
-        size_t len = total - at < part ? total - at : part;
-
         if (at) {
             hdr->flags = MR_FLAG_PART;
             hdr->rreq = at;
         }
-        if (zsender)
-            err = mr_zsend(zsender, vc, hdr, (const char *)mr_data_at(buf, type) + at, len);
-        else if (type->contiguous)
-            err = mr_vc_send(vc, hdr, (const char *)mr_data_at(buf, type) + at, len);
-        else
-            err = mr_vc_send_made(vc, hdr, len, mr_pt2pt.scratch, mr_holes_pack,
-                                  &(struct mr_holes){buf, count, type, at});
+        err = mr_payload_send(p, hdr, at, total - at < part ? total - at : part);
     }
     hdr->rreq = 0;
     return err;

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "libmrmpi/p2p/internal.h"
-#include "libmrmpi/p2p/rndv/zsend.h"
+#include "libmrmpi/p2p/payload/zsend.h"
 
 static __attribute__((noinline)) enum mr_err send_error(struct mr_vc *vc, int error)
 {
@@ -18,26 +18,22 @@ static __attribute__((noinline)) enum mr_err send_error(struct mr_vc *vc, int er
 }
 
 /*
- * One packet with the whole message, or a few (parts.c); data with holes is packed on the way. zsender: they may be
- * sent from the program's memory; NULL: all is copied. Inlined in each caller, so the header is made in place.
+ * One packet with the whole message, or a few (parts.c). owner: they may be posted from the program's memory; NULL: all
+ * is copied. Inlined in each caller, so the header is made in place.
  */
 static inline __attribute__((always_inline)) enum mr_err send_eager(struct mr_vc *vc, struct mr_hdr *hdr,
                                                                     const void *buf, size_t count, struct mr_type *type,
-                                                                    struct mr_request *zsender)
+                                                                    struct mr_request *owner)
 {
+    struct mr_payload payload = {vc, buf, count, type, owner};
     int err;
 
     hdr->kind = MR_PKT_EAGER;
     mr_stat_add(MR_STAT_EAGER_SENT, 1);
     if (unlikely(hdr->len > MR_EAGER_LEAST && hdr->len > mr_vc_part_max(vc)))
-        err = mr_parts_send(vc, hdr, buf, count, type, zsender);
-    else if (unlikely(!type->contiguous && hdr->len))
-        err = mr_vc_send_made(vc, hdr, hdr->len, mr_pt2pt.scratch, mr_holes_pack,
-                              &(struct mr_holes){buf, count, type, 0});
-    else if (zsender)
-        err = mr_zsend(zsender, vc, hdr, mr_data_at(buf, type), hdr->len);
+        err = mr_parts_send(&payload, hdr);
     else
-        err = mr_vc_send(vc, hdr, mr_data_at(buf, type), hdr->len);
+        err = mr_payload_send(&payload, hdr, 0, hdr->len);
     if (unlikely(err))
         return send_error(vc, err);
     mr_credit_spend(&mr_flow_of(vc)->credit, hdr->len);

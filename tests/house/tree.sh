@@ -107,9 +107,10 @@ coll coll/schedule coll/node core p2p
 coll/schedule core p2p
 coll/node core p2p channel
 p2p/derived p2p core
-p2p p2p/fault p2p/rndv p2p/request p2p/progress p2p/choice p2p/match core channel net
+p2p p2p/fault p2p/rndv p2p/payload p2p/request p2p/progress p2p/choice p2p/match core channel net
 p2p/fault p2p/request core channel net
-p2p/rndv p2p/request p2p/choice core channel net
+p2p/rndv p2p/payload p2p/request p2p/choice core channel net
+p2p/payload p2p/request p2p/choice core channel net
 p2p/request p2p/progress p2p/choice p2p/match core channel
 p2p/progress channel
 p2p/choice

@@ -4,7 +4,7 @@
 # pt2pt, channel, base: without a launcher; fake_world stands for launch and core
 FAKE_WORLD_SRCS := tests/libmrmpi/fake_world.c libmrmpi/channel/vc.c libmrmpi/channel/reorder.c libmrmpi/channel/channel.c libmrmpi/channel/self.c \
     libmrmpi/channel/shm.c libmrmpi/channel/shm_recv.c libmrmpi/channel/shm_sleep.c libmrmpi/channel/shm_segment.c libmrmpi/channel/shm_cores.c libmrmpi/channel/cma.c libmrmpi/channel/stream.c libmrmpi/channel/stream_rails.c libmrmpi/channel/stream_ring.c libmrmpi/channel/stream_out.c libmrmpi/channel/stream_listen.c libmrmpi/channel/job_ring.c libmrmpi/core/error.c libmrmpi/core/group.c libmrmpi/launch/ends.c libmrmpi/launch/guests.c \
-    $(wildcard libmrmpi/base/*.c) $(wildcard libmrmpi/p2p/match/*.c) $(wildcard libmrmpi/p2p/choice/*.c) $(wildcard libmrmpi/p2p/*.c) $(wildcard libmrmpi/p2p/fault/*.c) $(wildcard libmrmpi/p2p/rndv/*.c) $(wildcard libmrmpi/p2p/request/*.c) $(wildcard libmrmpi/p2p/progress/*.c) $(wildcard libmrmpi/p2p/derived/*.c)
+    $(wildcard libmrmpi/base/*.c) $(wildcard libmrmpi/p2p/match/*.c) $(wildcard libmrmpi/p2p/choice/*.c) $(wildcard libmrmpi/p2p/*.c) $(wildcard libmrmpi/p2p/fault/*.c) $(wildcard libmrmpi/p2p/rndv/*.c) $(wildcard libmrmpi/p2p/payload/*.c) $(wildcard libmrmpi/p2p/request/*.c) $(wildcard libmrmpi/p2p/progress/*.c) $(wildcard libmrmpi/p2p/derived/*.c)
 
 # the cost model, whose file reads a setting
 MODEL_SRCS := $(addprefix libmrmpi/base/,model.c config.c config_table.c log.c stats.c)

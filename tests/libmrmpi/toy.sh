@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # timeout: 600
 # A new kind of link is one file and one row: toy/toy.c, which loses every eighth packet, is added to a copy of the library by
-# that alone. All that asks for kinds of links then knows it, and a job runs over it. So is a new protocol for large messages:
-# toy/pushed.c.
+# that alone. All that asks for kinds of links then knows it, and a job runs over it. So is a new protocol for large messages,
+# toy/pushed.c, and a new way of bytes into packets, toy/spelled.c.
 . "$(dirname "$0")/../tap.sh"
 root=$(cd "$(dirname "$0")/../.." && pwd)
 copy=$tmp/copy mrrun=$tmp/copy/build/bin/mrrun
@@ -20,10 +20,12 @@ cp "$root/tests/libmrmpi/toy/toy.c" "$copy/libmrmpi/verbs/link/"
 echo 'MR_KIND(TOY, "toy", mr_link_toy, MR_IS_CONNECTED, "connections that lose every eighth packet")' >>"$copy/libmrmpi/verbs/link/kinds.def"
 cp "$root/tests/libmrmpi/toy/pushed.c" "$copy/libmrmpi/p2p/rndv/"
 sed -i '0,/^MR_PROTOCOL/s//MR_PROTOCOL(mr_toy_protocol)\n&/' "$copy/libmrmpi/p2p/rndv/protocols.def"
+cp "$root/tests/libmrmpi/toy/spelled.c" "$copy/libmrmpi/p2p/payload/"
+sed -i '0,/^MR_PAYLOAD/s//MR_PAYLOAD(spelled, len \&\& p->type->contiguous)\n&/' "$copy/libmrmpi/p2p/payload/payloads.def"
 changes() { diff -r "$root/libmrmpi" "$copy/libmrmpi"; diff -r "$root/mrrun" "$copy/mrrun"; }
 is "one file and one row are new, for each" \
-  "$(changes | sed 's/^> MR_[A-Z]*(.*/a row/; s/^Only in .*: \(toy\|pushed\)\.c/a file/; /^diff /d; s/^[0-9]*a[0-9]*$/added/' | sort | uniq -c | xargs)" \
-  "2 a file 2 a row 2 added"
+  "$(changes | sed 's/^> MR_[A-Z]*(.*/a row/; s/^Only in .*: \(toy\|pushed\|spelled\)\.c/a file/; /^diff /d; s/^[0-9]*a[0-9]*$/added/' | sort | uniq -c | xargs)" \
+  "3 a file 3 a row 3 added"
 build() { # without the flags of the make that runs this; its code is not what is measured
   env -u BUILD -u SAN -u MAKEFLAGS -u MAKELEVEL -u MFLAGS -u CFLAGS -u LDFLAGS \
     make -j2 -C "$copy" OPT=-O0 DEBUG_INFO=-g0 libraries build/bin/mrrun >"$tmp/made" 2>&1 || { tail -n 20 "$tmp/made"; return 1; }
@@ -66,12 +68,12 @@ ok "a job by rules: short messages over it" job -x MRMPI_LINKS=rc,toy -x 'MRMPI_
 ok "it carried those ($(most carried)), and large ones went by RDMA ($(counted net_stripes))" \
   test "$(most carried)" -gt 10 -a "$(most carried)" -lt 1000 -a "$(counted net_stripes)" -gt 0
 
-# ---- a protocol: of two large messages one goes by it
-large() { # LAUNCH...: what it says of itself
+# ---- a protocol, by which one of two large messages goes, and a way of bytes into packets
+large() { # LAUNCH...: what they say of themselves
   "$@" "$mrrun" -n 2 "$BUILD/tests/mpi/p2p_sizes" >"$tmp/out" 2>&1 </dev/null
-  echo "$? $(grep -c 'toy: received=[1-9]' "$tmp/out") $(grep -c 'leak:' "$tmp/out")"
+  echo "$? $(grep -c 'toy: received=[1-9]' "$tmp/out") $(grep -c 'toy: spelled=[1-9]' "$tmp/out") $(grep -c 'leak:' "$tmp/out")"
 }
-is "a job in memory: both ranks received by it" "$(large timeout 60)" "0 2 0"
+is "a job in memory: both ranks received by it, and spelled" "$(large timeout 60)" "0 2 2 0"
 is "a job on two hosts, too" \
-  "$(large timeout 100 simfab run --topology "$root/etc/topologies/two-hosts-two-rails.net" --)" "0 2 0"
+  "$(large timeout 100 simfab run --topology "$root/etc/topologies/two-hosts-two-rails.net" --)" "0 2 2 0"
 done_testing

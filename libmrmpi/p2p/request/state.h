@@ -87,20 +87,6 @@ static inline void *mr_data_at(const void *buf, const struct mr_type *type)
     return (char *)buf + type->true_lb;
 }
 
-/* Data with holes, from offset on, and how mr_vc_send_made has it packed. */
-struct mr_holes {
-    const void *buf;
-    size_t count;
-    const struct mr_type *type;
-    size_t offset;
-};
-static inline void mr_holes_pack(void *to, size_t len, const void *holes)
-{
-    const struct mr_holes *h = holes;
-
-    mr_type_pack(h->buf, h->count, h->type, h->offset, to, len);
-}
-
 /* As mr_wait. The completing event may have come already: then nothing must be remembered between polls. */
 static inline enum mr_err mr_wait_here(struct mr_request *req)
 {

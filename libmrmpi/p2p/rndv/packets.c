@@ -19,15 +19,12 @@
 
 static int push_piece(struct mr_rndv *r, size_t len)
 {
-    struct mr_request *req = r->req;
+    struct mr_payload payload = mr_rndv_payload(r);
     struct mr_hdr hdr = mr_rndv_header(r, MR_PKT_DATA, r->done);
 
     hdr.flags = MR_VC_FLAG_BULK;
     hdr.ctx = r->total < UINT32_MAX ? (uint32_t)r->total : UINT32_MAX;
-    if (req->type->contiguous)
-        return mr_vc_send(r->vc, &hdr, (const char *)mr_data_at(req->send_buf, req->type) + r->done, len);
-    return mr_vc_send_made(r->vc, &hdr, len, mr_pt2pt.scratch, mr_holes_pack,
-                           &(struct mr_holes){req->send_buf, req->count, req->type, r->done});
+    return mr_payload_send(&payload, &hdr, r->done, len);
 }
 
 /* Small pieces, so that both sides copy at the same time; larger pieces of a large message cost less. */

@@ -19,7 +19,6 @@
 #include "libmrmpi/base/model.h"
 #include "libmrmpi/p2p/rndv/protocols.h"
 #include "libmrmpi/p2p/rndv/stream.h"
-#include "libmrmpi/p2p/rndv/zsend.h"
 
 /* ---- sender ------------------------------------------------------------------------------------------------------ */
 
@@ -84,19 +83,18 @@ unsigned mr_prefix_divide(struct mr_rndv *r, const struct mr_remote *remote, str
 
 int mr_prefix_send(struct mr_rndv *r)
 {
-    const char *from = mr_data_at(r->req->send_buf, r->req->type);
+    struct mr_payload payload = mr_rndv_payload(r);
     struct mr_hdr hdr = {.kind = MR_PKT_PREFIX, .flags = MR_VC_FLAGS_PREFIX, .sreq = mr_rndv_id(r)};
     size_t most = mr_vc_part_max(r->vc);
-    bool zsends = r->vc->zsends;
 
+    payload.owner = r->vc->zsends ? r->req : NULL;
     mr_credit_spend(&mr_flow_of(r->vc)->credit, r->prefix.len);
     mr_stat_add(MR_STAT_PREFIXES_SENT, 1);
     for (size_t len; hdr.len < r->prefix.len; hdr.len += len) {
         int err;
 
         len = r->prefix.len - hdr.len < most ? r->prefix.len - hdr.len : most;
-        err =
-            zsends ? mr_zsend(r->req, r->vc, &hdr, from + hdr.len, len) : mr_vc_send(r->vc, &hdr, from + hdr.len, len);
+        err = mr_payload_send(&payload, &hdr, hdr.len, len);
         if (err)
             return err;
     }

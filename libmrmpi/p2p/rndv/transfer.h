@@ -8,6 +8,7 @@
 #define MRMPI_RNDV_TRANSFER_H
 
 #include "libmrmpi/p2p/choice/copy_mode.h"
+#include "libmrmpi/p2p/payload/payload.h"
 #include "libmrmpi/p2p/request/protocol.h"
 #include "libmrmpi/p2p/p2p.h"
 
@@ -148,6 +149,11 @@ struct mr_stream;
 /* A receive waits for those before it; the first of the queue is active. And the turn of the next. */
 void mr_rndv_queue(struct mr_stream *s, struct mr_rndv *r);
 struct mr_rndv *mr_rndv_unqueue(struct mr_stream *s);
+/* Sender: its bytes, to be copied into packets. */
+static inline struct mr_payload mr_rndv_payload(const struct mr_rndv *r)
+{
+    return (struct mr_payload){.vc = r->vc, .buf = r->req->send_buf, .count = r->req->count, .type = r->req->type};
+}
 struct mr_hdr mr_rndv_header(const struct mr_rndv *r, enum mr_packet kind, uint64_t len);
 int mr_rndv_tell(struct mr_rndv *r, enum mr_packet kind, uint64_t len, const void *payload, size_t payload_len);
 void mr_rndv_finish(struct mr_rndv *r, enum mr_err error);

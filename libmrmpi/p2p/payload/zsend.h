@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Zero-copy sends: eager messages and prefixes whose packets are posted from the program's memory. The send is complete
- * when the adapter has delivered the packets; the receiver only has to poll. A zero-copy send saves a copy and waits
- * for a round trip, so two kinds of messages go this way:
+ * Zero-copy sends: eager messages and prefixes whose packets are posted from the program's memory, if possible at the
+ * moment. mr_request_complete waits until the adapter has delivered the packets; the receiver only has to poll. A
+ * zero-copy send saves a copy and waits for a round trip, so two kinds of messages go this way:
  * - messages with many others under way at the same time
  * - answers: a message has arrived since the last send. The program then probably waits for the next answer anyway,
  *   which takes longer than the round trip. A message behind another one would wait for nothing.
  */
-#ifndef MRMPI_RNDV_ZSEND_H
-#define MRMPI_RNDV_ZSEND_H
+#ifndef MRMPI_ZSEND_H
+#define MRMPI_ZSEND_H
 
 #include "libmrmpi/p2p/choice/burst.h"
 #include "libmrmpi/p2p/p2p.h"
@@ -18,6 +18,4 @@
 
 /* The protocol of an eager message of a blocking send. Counts the sends from that memory. */
 enum mr_send_protocol mr_zsend_protocol(struct mr_vc *vc, const void *buf, size_t bytes, const struct mr_type *type);
-/* As mr_vc_send, from req's memory if possible now; mr_request_complete(req) then waits until the packets have left. */
-int mr_zsend(struct mr_request *req, struct mr_vc *vc, struct mr_hdr *hdr, const void *payload, size_t len);
 #endif
