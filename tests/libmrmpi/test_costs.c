@@ -18,6 +18,7 @@ struct mr_verbs mr_verbs;
 
 static uint64_t now_ns, copy_ns, late_ns, fixed_ns, page_ps;
 static unsigned reads, late, registered, most_registered, registrations, refused_from, asks;
+static unsigned interrupted; /* the registration of this number; 0: none */
 static bool copies, refuses;
 static struct ibv_mr region;
 static char memory[1 << 20];
@@ -43,6 +44,7 @@ struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length, int acce
     if (refused_from && registrations + 1 >= refused_from)
         return NULL;
     now_ns += fixed_ns + length / 4096 * page_ps / 1000 + (registrations++ < late ? late_ns * registrations : 0);
+    now_ns += registrations == interrupted ? late_ns : 0;
     most_registered = ++registered > most_registered ? registered : most_registered;
     return &region;
 }
@@ -85,7 +87,7 @@ static void setup(void)
     page_ps = 300000;
     copy_ns = 8192; /* 32 KiB at 4 GB/s */
     copies = false;
-    late = reads = registrations = refused_from = asks = 0;
+    late = reads = registrations = refused_from = asks = interrupted = 0;
     refuses = false;
 }
 
@@ -110,7 +112,43 @@ START_TEST(copies_and_registrations)
     copy_ns = 100;
     measure(sizeof memory); /* of the next rail: nothing */
     ck_assert_uint_eq(mr_model.copy_mbps, 4000);
+    ck_assert_uint_eq(registrations, 3);
+}
+END_TEST
+
+/* Slow adapters have one long registration fewer. */
+START_TEST(registrations_keep_the_budget)
+{
+    uint64_t begun = now_ns;
+
+    copy_ns = 0;
+    measure(sizeof memory);
+    ck_assert_uint_le(now_ns - begun, 200000);
+    ck_assert_uint_eq(mr_model.register_byte_ps, 73);
+    setup();
+    copy_ns = 0;
+    fixed_ns = 20000;
+    page_ps = 150000;
+    begun = now_ns;
+    measure(sizeof memory);
+    ck_assert_uint_le(now_ns - begun, 200000);
     ck_assert_uint_eq(registrations, 4);
+    ck_assert_uint_eq(mr_model.register_ns, 24800);
+    ck_assert_uint_eq(mr_model.register_byte_ps, 36);
+}
+END_TEST
+
+/* The single long registration of a slow adapter takes far longer than by its pages. */
+START_TEST(a_single_one_is_interrupted)
+{
+    late_ns = 60000;
+    interrupted = 2;
+    fixed_ns = 25000;
+    page_ps = 150000;
+    measure(sizeof memory);
+    ck_assert_uint_eq(registrations, 3);
+    ck_assert_uint_eq(mr_model.register_ns, 29800);
+    ck_assert_uint_eq(mr_model.register_byte_ps, 15);
 }
 END_TEST
 
@@ -237,6 +275,8 @@ int main(void)
 
     tcase_add_checked_fixture(c, setup, NULL);
     tcase_add_test(c, copies_and_registrations);
+    tcase_add_test(c, registrations_keep_the_budget);
+    tcase_add_test(c, a_single_one_is_interrupted);
     tcase_add_test(c, interruptions);
     tcase_add_test(c, refused_measurements);
     tcase_add_test(c, nothing_to_measure);

@@ -32,6 +32,8 @@ ok "the same, to the digit" cmp "$tmp/before" "$tmp/costs"
 
 ok "an adapter of 2004" over sdr-pcix
 is "takes four times as long to register" "$(cost model_register_ns)$(cost model_register_byte_ps)" "39600 73 "
+measured_us() { sed -n 's/.*costs of memory measured in \([0-9]*\)\..*/\1/p' "$tmp/out" | sort -n | tail -n 1; }
+ok "measured in less than 200 us ($(measured_us))" test "$(measured_us)" -lt 200
 ok "and three times for a round trip, or more ($(trip model_trip_ns))" test "$(trip model_trip_ns)" -gt 5250
 
 derive hdr copy_mbytes_per_s 4000 >"$tmp/slow.yaml"
