@@ -13,7 +13,6 @@
 
 #define PUSH_WINDOW 8  /* DATA packets under way */
 #define PIECES      16 /* of a large message, at least, unless they would be shorter than eager messages */
-#define RTR_REST    4  /* additional RTRs of a peer before RTR is relied on again, after it did not come */
 
 /* ---- sender ------------------------------------------------------------------------------------------------------ */
 
@@ -64,7 +63,7 @@ bool mr_packets_asked(struct mr_rndv *r, const struct mr_hdr *go, const struct m
     if (go->len > r->total)
         return false;
     if (r->offer.awaits && r->req->crowded)
-        mr_stream_of(r->vc)->announces = -RTR_REST;
+        mr_stream_of(r->vc)->announces = false; /* until the next RTR */
     r->peer_id = go->rreq;
     r->total = go->len;
     r->done = r->prefix.len;

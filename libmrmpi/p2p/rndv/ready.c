@@ -193,7 +193,7 @@ bool mr_rtr_comes(struct mr_vc *vc)
 {
     const struct mr_stream *s = mr_flow_of(vc)->stream;
 
-    return s && s->announces > 0;
+    return s && s->announces;
 }
 
 /* Only a message that can be written, all of it, from the program's memory. */
@@ -242,7 +242,7 @@ struct mr_rndv *mr_rtr_packet(struct mr_vc *vc, const struct mr_hdr *hdr, const 
     if (len != sizeof(ready->remote))
         return NULL;
     if (s && hdr->len <= mr_vc_eager_most(vc))
-        s->announces += s->announces < 1;
+        s->announces = true;
     if (r)
         return r->total == hdr->len ? r : NULL;
     ready = s ? malloc(sizeof(*ready)) : NULL;

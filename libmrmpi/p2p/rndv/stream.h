@@ -26,7 +26,7 @@ struct mr_stream {
     struct mr_rtr *ready;   /* announcements of the peer, */
     struct mr_rndv *offers; /* and offers that it may still announce */
     unsigned vain, rest; /* consecutive announcements not heeded by the peer; announcements left out until the next */
-    int announces;       /* eager messages are announced, too, if above 0: below, until this number of further ones */
+    bool announces;      /* eager messages are announced, too, and none was awaited in vain since the latest RTR */
     struct mr_bounce *bounce; /* of the last copies, if some of them are under way (bounce.c) */
     /* The prefix that is coming (prefix.c): `at` of its `len` bytes have. */
     uint64_t sreq;            /* the sender's id of its message */
