@@ -13,7 +13,7 @@ const char *const mr_copy_mode_names[MR_COPY_MODES + 1] = {"push", "read", "spli
 static unsigned possible_modes(const struct mr_copy_modes *w, uint64_t pool_ns)
 {
     unsigned all = ~w->refused & ((1u << MR_COPY_MODES) - 1),
-             possible = w->spent_ns < MR_COPY_WORTH * pool_ns ? all & ~(1u << MR_COPY_PUSH) : all;
+             possible = w->spent_ns < MR_LEARN_GAIN * pool_ns ? all & ~(1u << MR_COPY_PUSH) : all;
 
     return possible ? possible : all ? all : 1u << MR_COPY_PUSH;
 }
@@ -50,7 +50,7 @@ enum mr_copy_mode mr_copy_mode_choose(struct mr_copy_modes *w, struct mr_copy_ch
                                       enum mr_copy_load load, uint64_t pool_ns)
 {
     unsigned size = mr_copy_mode_size(len), way, possible = possible_modes(w, pool_ns),
-             trial = load == MR_LOAD_ONE ? MR_LEARN_SAMPLES : MR_COPY_BEHIND + MR_LEARN_SAMPLES * MR_COPY_MEAN;
+             trial = load == MR_LOAD_ONE ? MR_LEARN_SAMPLES : MR_COPY_FEW * (1 + MR_LEARN_SAMPLES);
     struct mr_learn *cell = &w->cell[load][size];
 
     if (!cell->begun && !is_cell_known(cell))
@@ -81,7 +81,7 @@ void mr_copy_mode_ended(struct mr_copy_modes *w, const struct mr_copy_choice *c,
 {
     struct mr_learn *cell = &w->cell[c->load][mr_copy_mode_size(c->len)];
     uint64_t begin = w->last_end_ns > c->begin_ns ? w->last_end_ns : c->begin_ns;
-    unsigned mean = c->load == MR_LOAD_ONE ? 1 : MR_COPY_MEAN, behind = c->load == MR_LOAD_ONE ? 0 : MR_COPY_BEHIND;
+    unsigned mean = c->load == MR_LOAD_ONE ? 1 : MR_COPY_FEW, behind = c->load == MR_LOAD_ONE ? 0 : MR_COPY_FEW;
 
     if (cell != w->last || c->mode != w->last_mode)
         w->in_row = w->sum_ns = w->sum_len = 0;

@@ -8,12 +8,13 @@
  * load. At first each mode is tried. A new size begins with the knowledge of the nearest known size.
  *
  * A few messages are received at a time, so that they end in turn: the time from one end to the next is the time of a
- * message. With more than one, MR_COPY_MEAN in a row are one sample, and only behind others of the same mode, since
+ * message. With more than one, MR_COPY_FEW in a row are one sample, and only behind as many of the same mode, since
  * data of the later ones is worked off while the earlier ones are waited for. The first pushed messages do not count:
  * the pool has to be in the caches.
  *
  * Messages begin with reads: a read copies each byte once and needs no memory. The pool's pages cost time when they are
- * made, so pushes are tried only when messages have taken MR_COPY_WORTH times as long as making the pages would.
+ * made. The least gain that the learner takes is one part in MR_LEARN_GAIN, so pushes are tried when messages have
+ * taken MR_LEARN_GAIN times as long as making the pages would: then that gain would have paid for the pages.
  *
  * Pure: one struct for all peers of a process on its node; no packets, and the times are given.
  */
@@ -41,11 +42,9 @@ enum mr_copy_load {
     MR_LOADS
 };
 
-#define MR_COPY_SIZES  8          /* up to 32 KiB, 64 KiB, ... 2 MiB, more */
-#define MR_COPY_MEAN   4          /* messages of a sample where others are under way, */
-#define MR_COPY_BEHIND 3          /* and this number before them, whose times do not count */
-#define MR_COPY_WARM   (3u << 20) /* bytes pushed before it counts: then a pool (shm_pool.h) is in the caches */
-#define MR_COPY_WORTH  8          /* times the cost of a pool's pages */
+#define MR_COPY_SIZES 8          /* up to 32 KiB, 64 KiB, ... 2 MiB, more */
+#define MR_COPY_FEW   3          /* messages of a peer that are received at a time */
+#define MR_COPY_WARM  (3u << 20) /* bytes pushed before it counts: then a pool (shm_pool.h) is in the caches */
 
 struct mr_copy_modes {
     struct mr_learn cell[MR_LOADS][MR_COPY_SIZES];

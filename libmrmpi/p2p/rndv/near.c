@@ -12,8 +12,6 @@
 
 _Static_assert(MR_COPY_SIZES <= sizeof(((struct mr_claims *)0)->mode), "one for each size");
 
-#define AT_ONCE 3 /* messages of a peer that are received at a time; the others wait for them */
-
 /* ---- choice of the mode ------------------------------------------------------------------------------------------ */
 
 /* With a core for each rank, and another rank to share with. */
@@ -80,7 +78,7 @@ static enum mr_copy_mode copy_mode_of(struct mr_rndv *r)
  */
 static bool may_start(struct mr_rndv *r, const struct mr_stream *s)
 {
-    if (s->started >= AT_ONCE)
+    if (s->started >= MR_COPY_FEW)
         return false;
     if (!r->near.chosen)
         r->near.choice.mode = copy_mode_of(r);
