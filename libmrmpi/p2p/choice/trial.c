@@ -100,7 +100,7 @@ static void add_sample(struct mr_trials *t, uint64_t took_ns, unsigned can, uint
     if (t->second && first_ps && can && can < 8)
         ps = of_all(ps, first_ps, can);
     if (t->second)
-        ps += ps / MR_TRIAL_PRICE;
+        ps += ps / MR_LEARN_GAIN;
     mr_learn_took(&t->now->learn, t->second, ps);
 }
 

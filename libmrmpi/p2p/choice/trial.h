@@ -6,11 +6,11 @@
  *
  * An operation of the learner is a piece of the stream: MR_TRIAL_BYTES or two windows, from the beginning of a burst if
  * bursts end. Its sample is the time for 1024 bytes. The first piece after a change of the protocol does not count,
- * because traffic under way has to change over. The second protocol has to be faster by one part in MR_TRIAL_PRICE
- * besides the learner's gain: its buffers have to stay registered. A piece in which the peer did not cooperate proves
- * nothing. A trial with an eighth of the messages shows an eighth of the difference, which is scaled to all of them;
- * what it shows holds no longer if twice as many messages can use the second protocol as then, or as at any time since:
- * there is a trial at once. Pieces are long, so they count as MR_TRIAL_LONG operations in the learner's rests.
+ * because traffic under way has to change over. The second protocol has to gain twice as much as the learner asks for:
+ * its buffers have to stay registered. A piece in which the peer did not cooperate proves nothing. A trial with an
+ * eighth of the messages shows an eighth of the difference, which is scaled to all of them; what it shows holds no
+ * longer if twice as many messages can use the second protocol as then, or as at any time since: there is a trial at
+ * once. Pieces are long, so they count as MR_TRIAL_LONG operations in the learner's rests.
  *
  * Pure: no messages, and the clock is given.
  */
@@ -24,7 +24,6 @@
 #include "libmrmpi/base/learn.h"
 
 #define MR_TRIAL_BYTES   (256u << 10)
-#define MR_TRIAL_PRICE   40u
 #define MR_TRIAL_LONG    8u
 #define MR_TRIAL_COPIES  2u /* a receiver that falls behind copies messages twice */
 #define MR_TRIAL_LENGTHS 3u /* means: less than 6 KiB, than 12 KiB, more */
