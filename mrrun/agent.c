@@ -214,10 +214,11 @@ static bool take_run(struct agent *a, const struct wire_frame *f)
 {
     struct wire_run run;
 
-    if (!wire_get_run(f, &run) || a->ranks.started)
+    if (!wire_get_run(f, &run) || a->ranks.started || run.ranks > WIRE_PMIX / 4 ||
+        (a->ranks.count && (uint32_t)a->ranks.rank[a->ranks.count - 1].rank >= run.ranks))
         return false;
     a->ranks.simfab = *run.simfab ? strdup(run.simfab) : NULL;
-    inquiry_open(&a->inquiry, a->ranks.scratch.path, a->ranks.simfab, 0);
+    inquiry_open(&a->inquiry, a->ranks.scratch.path, a->ranks.simfab, (int)run.ranks);
     ranks_start(&a->ranks, &run, open_listener(a), a->lib_dir);
     return true;
 }
@@ -267,6 +268,14 @@ static void take_ask(struct agent *a, uint32_t number)
             inquiry_wake(r->pid);
     }
     tell_states(a);
+}
+
+static bool take_ended(struct agent *a, uint32_t rank)
+{
+    if (rank >= a->inquiry.ranks)
+        return false;
+    inquiry_tell_end(&a->inquiry, (int)rank);
+    return true;
 }
 
 /* Answers go up as they come; at the end, the states of the other ranks follow. */
@@ -370,6 +379,8 @@ static bool take_mine(struct agent *a, const struct wire_frame *f)
     case WIRE_ASK:
         take_ask(a, f->arg);
         return true;
+    case WIRE_ENDED:
+        return take_ended(a, f->arg);
     case WIRE_LOOK:
         take_look(a, f->arg);
         return true;

@@ -263,7 +263,8 @@ int agents_add_rank(struct agents *a, int rank, char *const *part_env, char *con
 void agents_run(struct agents *a)
 {
     const struct binding_wish *bind = &a->job->opts->binding;
-    struct wire_run run = {.pmix_port = a->streams.pmix_port,
+    struct wire_run run = {.ranks = (uint32_t)a->job->place.ranks,
+                           .pmix_port = a->streams.pmix_port,
                            .bind_to = bind->to,
                            .bind_units = (uint32_t)bind->units,
                            .bind_map = bind->map,
@@ -307,6 +308,11 @@ void agents_pause(struct agents *a, bool pause)
 void agents_ask(struct agents *a, uint32_t number)
 {
     send_to(a, WIRE_ASK, WIRE_ALL, number, NULL);
+}
+
+void agents_tell_end(struct agents *a, int rank)
+{
+    send_to(a, WIRE_ENDED, WIRE_ALL, (uint32_t)rank, NULL);
 }
 
 void agents_look(struct agents *a)

@@ -38,6 +38,8 @@ void agents_kill_all(struct agents *a);
 /* Call before mrrun is stopped, and when mrrun continues. */
 void agents_pause(struct agents *a, bool pause);
 void agents_ask(struct agents *a, uint32_t number);
+/* Agents note the rank's end for the ranks of their hosts. */
+void agents_tell_end(struct agents *a, int rank);
 void agents_look(struct agents *a);
 void agents_look_for_strangers(struct agents *a, const int *ranks, int count);
 

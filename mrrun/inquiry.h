@@ -35,7 +35,7 @@ void inquiry_open(struct inquiry *q, const char *directory, bool simulated, int 
 void inquiry_close(struct inquiry *q);
 /* The number of the latest inquiry; 0: there was none. */
 uint32_t inquiry_number(const struct inquiry *q);
-/* Tells the ranks here of a rank's end. */
+/* Tells the ranks of this host of a rank's end. Each end is told once. */
 void inquiry_tell_end(struct inquiry *q, int rank);
 
 /* Asks. False: no rank can answer. */

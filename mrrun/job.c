@@ -472,10 +472,10 @@ static void judge_doubts(struct job *job)
     job->doubts_until_ms = 0;
 }
 
-/* The ranks of this host by shared memory, and all by PMIx. */
+/* By memory shared with the ranks of each host, and by PMIx, whose events need a thread of each rank. */
 static void tell_end(struct job *job, int rank)
 {
-    inquiry_tell_end(&job->inquiry, rank);
+    reach_tell_end(job, rank);
     server_tell_end(rank);
 }
 

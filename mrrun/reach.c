@@ -71,6 +71,14 @@ bool reach_ask(struct job *job)
     return asked;
 }
 
+void reach_tell_end(struct job *job, int rank)
+{
+    if (job->agents)
+        agents_tell_end(job->agents, rank);
+    else
+        inquiry_tell_end(&job->inquiry, rank);
+}
+
 int reach_endings(struct job *job, enum ending *ending)
 {
     pid_t *pid = calloc((size_t)job->place.ranks, sizeof(*pid));

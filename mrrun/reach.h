@@ -16,6 +16,9 @@ struct inquiry_rank *reach_ranks(const struct job *job);
 /* Asks ranks for the calls they wait in. False: no rank can answer. */
 bool reach_ask(struct job *job);
 
+/* Notes the rank's end in the file that the ranks of each host map (libmrmpi/api/inquiry.h). */
+void reach_tell_end(struct job *job, int rank);
+
 enum { REACH_ENDING_LATER = 1 };
 /* Finds ends under way. 0: in ending[ranks]; REACH_ENDING_LATER: agents will answer. */
 int reach_endings(struct job *job, enum ending *ending);

@@ -280,6 +280,7 @@ void wire_clear_rank(struct wire_rank *k)
 
 void wire_put_run(struct wire_text *t, const struct wire_run *r)
 {
+    wire_put_number(t, r->ranks);
     wire_put_number(t, r->pmix_port);
     wire_put_number(t, r->bind_to);
     wire_put_number(t, r->bind_units);
@@ -291,6 +292,7 @@ bool wire_get_run(const struct wire_frame *f, struct wire_run *run)
 {
     struct wire_reader r = wire_read(f);
 
+    run->ranks = wire_get_number(&r);
     run->pmix_port = wire_get_number(&r);
     run->bind_to = wire_get_number(&r);
     run->bind_units = wire_get_number(&r);

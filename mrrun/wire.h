@@ -17,7 +17,7 @@
 #include <sys/types.h>
 
 enum {
-    WIRE_VERSION = 1,
+    WIRE_VERSION = 2,
     WIRE_HEADER = 12,
     WIRE_DATA_MAX = 32768,
     WIRE_BODY_MAX = 4 << 20, /* an environment, a list of hosts */
@@ -39,6 +39,7 @@ enum wire_kind {
     WIRE_KILL_ALL, /* the ranks' descendants, too */
     WIRE_PAUSE,    /* arg 1: expect no pings, send none; 0: do again */
     WIRE_ASK,      /* arg: the number of the inquiry */
+    WIRE_ENDED,    /* arg: a rank of the job; note its end for the ranks of the host */
     WIRE_LOOK,     /* asks for ends under way; arg: the number of the question */
     WIRE_STRANGE,  /* look for programs of other MPIs; body: ranks */
     WIRE_FETCH,    /* arg: rank; its record is to come as a channel */
@@ -134,6 +135,7 @@ struct wire_rank {
 };
 
 struct wire_run {
+    uint32_t ranks; /* of the job, on all hosts */
     uint32_t pmix_port;
     uint32_t bind_to, bind_units, bind_map; /* struct binding_wish */
     const char *simfab;                     /* path of the command if hosts are simulated, or "" */

@@ -68,6 +68,10 @@ for case in failure root; do
   by="--launcher $tmp/on --hosts h1,h2" ok "two hosts with agents: $case" far 4 $case
   goes_on
 done
+by="--launcher $tmp/on --hosts h1,h2 --stats" ok "two hosts with agents: ranks die one by one" far 4 told
+ok "which others soon know" soon 2000
+n=$(counted ends_read 0)
+ok "which the first reads in the file of its host's agent, before any other news ($n of 3 ends)" test "$n" -gt 0
 by="--launcher $tmp/on --hosts h1,h2" ok "a host dies with its ranks" far 4 host
 like "which is told" "host h2: its agent is lost: .*the job goes on without its ranks" "$tmp/out"
 

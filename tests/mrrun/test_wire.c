@@ -167,7 +167,7 @@ START_TEST(parts_ranks_and_orders)
     char *args[] = {(char *)"a.out", (char *)"", (char *)"x y", NULL}, *env[] = {(char *)"A=1", NULL};
     struct wire_part part = {.dir = "/d", .program = "a.out", .mpi = 2, .args = args, .env = env}, got_part;
     struct wire_rank rank = {.part = 3, .reads = 1, .env = env}, got_rank;
-    struct wire_run run = {.pmix_port = 4711, .bind_to = 2, .bind_units = 1, .bind_map = 0, .simfab = "/s"}, got_run;
+    struct wire_run run = {.ranks = 5, .pmix_port = 4711, .bind_to = 2, .bind_units = 1, .simfab = "/s"}, got_run;
     struct wire_text t = {0};
     struct wire_frame f;
 
@@ -190,6 +190,7 @@ START_TEST(parts_ranks_and_orders)
     wire_put_run(&t, &run);
     f = frame_of(WIRE_RUN, &t, t.len);
     ck_assert(wire_get_run(&f, &got_run));
+    ck_assert_uint_eq(got_run.ranks, 5);
     ck_assert_uint_eq(got_run.pmix_port, 4711);
     ck_assert_str_eq(got_run.simfab, "/s");
     REFUSED_IF_CUT(WIRE_RUN, wire_run, wire_get_run)
