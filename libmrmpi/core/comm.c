@@ -15,6 +15,7 @@ struct mr_core_upcalls mr_core_up;
 
 enum mr_err mr_comm_make(uint32_t id, struct mr_group *group, const struct mr_comm *parent, struct mr_comm **out)
 {
+    static uint64_t num_born;
     struct mr_comm *c = *out = group ? calloc(1, sizeof(*c)) : NULL;
     if (!c) {
         if (group)
@@ -23,6 +24,7 @@ enum mr_err mr_comm_make(uint32_t id, struct mr_group *group, const struct mr_co
         return mr_fail(MR_ERR_NO_MEM, "no memory for a communicator");
     }
     c->refs = 1;
+    c->born = ++num_born;
     c->context = id;
     if (parent && group->refs == 1) /* made for this communicator: it comes from the same session */
         mr_group_derive(group, parent->group->session);
@@ -53,7 +55,7 @@ void mr_comm_put(struct mr_comm *c)
         c->next_live->prev_live = c->prev_live;
     *(c->prev_live ? &c->prev_live->next_live : &mr_comms) = c->next_live;
     /* Messages of operations that others gave up may still come, and must not meet those of another communicator. */
-    if (!c->passing && !c->part && !c->fault)
+    if (!c->passing && !c->part && !c->fault && !c->window_revoked)
         mr_context_release(c->context);
     if (c->peers_before) {
         mr_group_put(c->peers);

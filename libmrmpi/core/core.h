@@ -215,7 +215,9 @@ struct mr_comm {
     enum mr_err fault;             /* and the error of collective operations because of that */
     struct mr_group *peers_before; /* revoked: its peers, in place of whom nobody is there now; else NULL */
     struct mr_comm *next_live, *prev_live;
-    bool of_window;               /* its messages carry data of a window */
+    uint64_t born;                /* its number among all communicators made here, from 1 on: never used again */
+    uint64_t window_of;           /* of a window's own: born of the one that the window was made from; else 0 */
+    bool window_revoked;          /* the latter has been revoked: nothing in the window waits for others any more */
     struct mr_place *place;       /* coll/place.h, NULL until the first use */
     struct mr_node *node;         /* coll/node/area.h, NULL: none */
     struct mr_grid *grid;         /* coll/grid.h, NULL: none */

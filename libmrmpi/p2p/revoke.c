@@ -58,6 +58,18 @@ static bool replace_peers(struct mr_comm *c)
     return true;
 }
 
+static void revoke_window(struct mr_comm *own)
+{
+    own->window_revoked = mr_config.recover || mr_comm_is_mixed(own);
+}
+
+void mr_comm_set_window(struct mr_comm *own, const struct mr_comm *c)
+{
+    own->window_of = c->born;
+    if (c->fault == MR_ERR_REVOKED) /* just now */
+        revoke_window(own);
+}
+
 static void revoke_here(struct mr_comm *c)
 {
     if (!replace_peers(c))
@@ -65,6 +77,9 @@ static void revoke_here(struct mr_comm *c)
     c->fault = MR_ERR_REVOKED;
     if (c->local)
         c->local->fault = MR_ERR_REVOKED;
+    for (struct mr_comm *d = mr_comms; d; d = d->next_live)
+        if (d->window_of == c->born)
+            revoke_window(d);
     mr_pt2pt.ended = mr_vc_get_peer(mr_vc_nowhere(mr_launch_info()->size)); /* receives ask */
     mr_match_each(&mr_pt2pt.posted, refuse_receive, c);
     mr_request_each(c, refuse_send);

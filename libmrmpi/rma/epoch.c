@@ -82,7 +82,8 @@ enum mr_err mr_win_fence(struct mr_win *w, unsigned assert)
         met = win_barrier(w);
     order_memory();
     s->fenced = !(assert &MR_MODE_NOSUCCEED);
-    return err ? err : met;
+    err = err ? err : met;
+    return err ? err : mr_win_refusal(w);
 }
 
 /* ---- post, start, complete, wait --------------------------------------------------------------------------------- */
@@ -119,7 +120,9 @@ enum mr_err mr_win_post(struct mr_win *w, struct mr_group *g, unsigned assert)
         return wrong("MPI_Win_post while an exposure epoch is open: MPI_Win_wait ends it");
     if (in_passive(w->in))
         return wrong("MPI_Win_post within an epoch of locks");
-    err = check_group(w, g);
+    err = mr_win_refusal(w);
+    if (!err)
+        err = check_group(w, g);
     if (err)
         return err;
     order_memory();
@@ -146,6 +149,10 @@ static bool parts(const struct mr_rma_peer *p)
 
 static enum mr_err fail_alone(const struct mr_rma_peer *p)
 {
+    enum mr_err refusal = mr_win_refusal(p->win);
+
+    if (refusal)
+        return refusal;
     if (parts(p))
         return mr_fail(MR_ERR_PROC_FAILED, "rank %d of the window has called MPI_Finalize", p->rank);
     return mr_fail(MR_ERR_PROC_FAILED, "a rank of the window has failed, and rank %d, which lives, may have given up",
@@ -184,7 +191,9 @@ enum mr_err mr_win_start(struct mr_win *w, struct mr_group *g, unsigned assert)
         return wrong("MPI_Win_start while an access epoch is open: MPI_Win_complete ends it");
     if (in_passive(w->in))
         return wrong("MPI_Win_start within an epoch of locks");
-    err = check_group(w, g);
+    err = mr_win_refusal(w);
+    if (!err)
+        err = check_group(w, g);
     if (err)
         return err;
     w->in->fenced = false;
@@ -222,7 +231,7 @@ enum mr_err mr_win_complete(struct mr_win *w)
     }
     w->in->access = NULL;
     mr_group_put(g);
-    return first;
+    return first ? first : mr_win_refusal(w);
 }
 
 static bool has_completed(const struct mr_rma_peer *p, uint32_t goal)
@@ -271,7 +280,7 @@ enum mr_err mr_win_wait(struct mr_win *w)
             first = err;
     }
     end_exposure(w);
-    return first;
+    return first ? first : mr_win_refusal(w);
 }
 
 static bool all_completed(void *arg)
@@ -304,7 +313,7 @@ static enum mr_err may_lock(const struct mr_win *w)
         return wrong("MPI_Win_lock_all has begun an epoch: MPI_Win_unlock_all ends it");
     if (w->in->access || w->in->exposure)
         return wrong("an epoch of MPI_Win_start or MPI_Win_post is open");
-    return MR_SUCCESS;
+    return mr_win_refusal(w);
 }
 
 enum mr_err mr_win_lock(struct mr_win *w, int rank, bool exclusive, unsigned assert)
@@ -336,7 +345,7 @@ enum mr_err mr_win_lock(struct mr_win *w, int rank, bool exclusive, unsigned ass
 
 /*
  * Everything is done and the lock is given back. A requested lock that has not come is waited for: the answer must not
- * meet the next request.
+ * meet the next request. In a revoked window nothing is waited for, and there is no next request.
  */
 static enum mr_err unlock(struct mr_rma_peer *p)
 {
@@ -373,11 +382,13 @@ enum mr_err mr_win_unlock(struct mr_win *w, int rank)
 {
     struct mr_rma_peer *p = w->in->target[rank].peer;
     unsigned polls = mr_progress_polls;
+    enum mr_err err;
 
     if (!p || !p->wanted || w->in->lock_all)
         return mr_fail(MR_ERR_RMA_SYNC, "rank %d of the window is not locked", rank);
     w->in->num_locked--;
-    return mr_rma_poll(w, polls, rank == w->comm->rank, unlock(p));
+    err = unlock(p);
+    return mr_rma_poll(w, polls, rank == w->comm->rank, err ? err : mr_win_refusal(w));
 }
 
 /*
@@ -421,7 +432,7 @@ enum mr_err mr_win_unlock_all(struct mr_win *w)
         if (p->wanted && (err = unlock(p)) && !first)
             first = err;
     w->in->lock_all = false;
-    return mr_rma_poll(w, polls, false, first);
+    return mr_rma_poll(w, polls, false, first ? first : mr_win_refusal(w));
 }
 
 void mr_epoch_abandon(struct mr_win *w)
@@ -464,8 +475,9 @@ enum mr_err mr_win_flush(struct mr_win *w, int rank)
     enum mr_err err = may_flush(w, rank);
 
     order_memory();
-    return mr_rma_poll(w, polls, false,
-                       err || !w->in->target[rank].peer ? err : mr_rma_flush(w->in->target[rank].peer));
+    if (!err && w->in->target[rank].peer)
+        err = mr_rma_flush(w->in->target[rank].peer);
+    return mr_rma_poll(w, polls, false, err ? err : mr_win_refusal(w));
 }
 
 enum mr_err mr_win_flush_all(struct mr_win *w)
@@ -474,7 +486,9 @@ enum mr_err mr_win_flush_all(struct mr_win *w)
     enum mr_err err = may_flush_all(w);
 
     order_memory();
-    return mr_rma_poll(w, polls, false, err ? err : mr_rma_flush_peers(w));
+    if (!err)
+        err = mr_rma_flush_peers(w);
+    return mr_rma_poll(w, polls, false, err ? err : mr_win_refusal(w));
 }
 
 enum mr_err mr_win_flush_local(struct mr_win *w, int rank)
@@ -482,8 +496,9 @@ enum mr_err mr_win_flush_local(struct mr_win *w, int rank)
     unsigned polls = mr_progress_polls;
     enum mr_err err = may_flush(w, rank);
 
-    return mr_rma_poll(w, polls, false,
-                       err || !w->in->target[rank].peer ? err : mr_rma_flush_local(w->in->target[rank].peer));
+    if (!err && w->in->target[rank].peer)
+        err = mr_rma_flush_local(w->in->target[rank].peer);
+    return mr_rma_poll(w, polls, false, err ? err : mr_win_refusal(w));
 }
 
 enum mr_err mr_win_flush_local_all(struct mr_win *w)
@@ -494,7 +509,7 @@ enum mr_err mr_win_flush_local_all(struct mr_win *w)
     for (struct mr_rma_peer *p = first ? NULL : w->in->peers; p; p = p->next)
         if ((mr_rma_is_busy(p) || p->refused) && (err = mr_rma_flush_local(p)) && !first)
             first = err;
-    return mr_rma_poll(w, polls, false, first);
+    return mr_rma_poll(w, polls, false, first ? first : mr_win_refusal(w));
 }
 
 enum mr_err mr_win_sync(struct mr_win *w)

@@ -101,8 +101,11 @@ void mr_lock_settle(struct mr_win *w)
 static enum mr_err take_near(struct mr_rma_peer *p, bool exclusive)
 {
     const struct mr_win_target *t = &p->win->in->target[p->rank];
+    enum mr_err err;
 
     while (!mr_lock_part_try(&t->mutex->lock, exclusive)) { /* our own may move while we wait */
+        if ((err = mr_win_refusal(p->win)))
+            return err;
         if (mr_win_has_orphans(p->win))
             return mr_fail(MR_ERR_PROC_FAILED, "the lock of rank %d of the window may be that of a failed rank",
                            p->rank);
@@ -133,7 +136,7 @@ enum mr_err mr_lock_begin(struct mr_rma_peer *p)
 
 static bool is_lock_held(const struct mr_rma_peer *p, uint32_t goal)
 {
-    return p->held || (!p->locking && p->refused);
+    return p->held || (!p->locking && p->refused) || p->win->comm->window_revoked;
 }
 
 enum mr_err mr_lock_ensure(struct mr_rma_peer *p)
@@ -145,7 +148,9 @@ enum mr_err mr_lock_ensure(struct mr_rma_peer *p)
     err = mr_lock_begin(p);
     if (!err)
         err = mr_rma_await(p, is_lock_held, 0);
-    return !err && !p->held ? mr_rma_take_refusal(p) : err;
+    if (!err && !p->held)
+        err = mr_rma_take_refusal(p);
+    return err || p->held ? err : mr_win_refusal(p->win);
 }
 
 /* ---- completion -------------------------------------------------------------------------------------------------- */

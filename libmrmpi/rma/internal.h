@@ -27,10 +27,16 @@ struct mr_vc *mr_rma_vc(const struct mr_win *w, int rank);
  */
 bool mr_win_has_orphans(const struct mr_win *w);
 /*
- * A process of the window has failed. Others may have seen an error, and never make the call that this process waits
- * for. So from then on nothing waits for MPI_Win_post or MPI_Win_complete of another program.
+ * A process of the window has failed, or the window is revoked (mr_win_refusal). Others may have seen an error, and
+ * never make the call that this process waits for. So from then on nothing waits for MPI_Win_post or MPI_Win_complete
+ * of another program.
  */
 bool mr_win_lacks_member(const struct mr_win *w);
+/*
+ * MR_ERR_REVOKED once the communicator that the window was made from is revoked. No epoch begins then, and no call
+ * waits for another program; calls that end an epoch or complete operations do so before the error.
+ */
+enum mr_err mr_win_refusal(const struct mr_win *w);
 /* A packet without payload. An error: the peer is lost. */
 enum mr_err mr_rma_tell(struct mr_rma_peer *p, enum mr_rma_what what, struct mr_hdr hdr);
 enum mr_err mr_rma_lost(const struct mr_rma_peer *p);

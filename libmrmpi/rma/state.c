@@ -122,6 +122,13 @@ bool mr_win_lacks_member(const struct mr_win *w)
     return unlikely(mr_comm_fault(w->comm));
 }
 
+enum mr_err mr_win_refusal(const struct mr_win *w)
+{
+    if (likely(!w->comm->window_revoked))
+        return MR_SUCCESS;
+    return mr_fail(MR_ERR_REVOKED, "the communicator that the window was made from has been revoked");
+}
+
 enum mr_err mr_rma_tell(struct mr_rma_peer *p, enum mr_rma_what what, struct mr_hdr hdr)
 {
     int err;

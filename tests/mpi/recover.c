@@ -6,6 +6,7 @@
  * - failure: rank 1 dies; what the others see, acknowledge, agree on, and make of the rest.
  * - root: rank 0 dies; agreements and a shrink without the root of the tree.
  * - revoke: nobody dies; ranks that wait in different ways for others hear of a revocation.
+ * - revoked: nobody dies; ranks that wait in a window hear of the revocation of the communicator that it was made from.
  * - background: agreements and shrinks in the background, several at a time.
  * - groups: agreements of two groups; then a rank dies.
  * - all: all ranks but the last die.
@@ -607,6 +608,178 @@ static void revoke_some(void)
     }
 }
 
+enum { BIG_WORDS = 1 << 17, WINDOW_WORDS = 2 * BIG_WORDS };
+enum { IN_FENCE, IN_START, IN_WAIT, IN_TEST, IN_LOCK, IN_SHARED, IN_ALL, WAYS };
+
+static MPI_Win make_window(MPI_Comm c, int **mem, int allocate)
+{
+    MPI_Win w;
+    MPI_Aint bytes = WINDOW_WORDS * (MPI_Aint)sizeof(int);
+    if (allocate) {
+        FINE(MPI_Win_allocate(bytes, sizeof(int), MPI_INFO_NULL, c, mem, &w));
+    } else {
+        *mem = calloc(WINDOW_WORDS, sizeof(int));
+        FINE(MPI_Win_create(*mem, bytes, sizeof(int), MPI_INFO_NULL, c, &w));
+    }
+    FINE(MPI_Win_set_errhandler(w, MPI_ERRORS_RETURN));
+    return w;
+}
+
+/* The last rank takes a lock for which all others wait. */
+static void take_lock(MPI_Win w, int target)
+{
+    int x = 1;
+    FINE(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, target, 0, w));
+    FINE(MPI_Put(&x, 1, MPI_INT, target, 0, 1, MPI_INT, w));
+    FINE(MPI_Win_flush(target, w));
+}
+
+/* A lock at another host is asked for in MPI_Win_lock and waited for later: one of the calls waits, and ends. */
+static void wait_for_lock(MPI_Win w, int target, int how)
+{
+    int x = 1, exclusive = how == IN_LOCK, err, last;
+    if (how == IN_ALL) {
+        err = MPI_Win_lock_all(0, w);
+    } else {
+        err = MPI_Win_lock(exclusive ? MPI_LOCK_EXCLUSIVE : MPI_LOCK_SHARED, target, 0, w);
+        if (err) {
+            REVOKED(err);
+            return;
+        }
+    }
+    if (!err && rank % 2 == 0)
+        err = MPI_Put(&x, 1, MPI_INT, target, 1, 1, MPI_INT, w);
+    last = how == IN_ALL ? MPI_Win_unlock_all(w) : MPI_Win_unlock(target, w);
+    if (how == IN_ALL && !err && !last) /* no lock was needed */
+        last = MPI_Win_fence(0, w);
+    REVOKED(err ? err : last);
+    if (err)
+        REVOKED(last);
+}
+
+/* For the last rank, which does not come, or has the lock of target. */
+static void wait_in_window(MPI_Win w, int how, int target)
+{
+    static int big[BIG_WORDS];
+    int flag = 0, err = 0, last = size - 1;
+    MPI_Group all, group;
+    FINE(MPI_Win_get_group(w, &all));
+    FINE(MPI_Group_incl(all, 1, &last, &group));
+    switch (how) {
+    case IN_FENCE:
+        FINE(MPI_Put(big, BIG_WORDS, MPI_INT, (rank + 1) % size, 0, BIG_WORDS, MPI_INT, w));
+        REVOKED(MPI_Win_fence(0, w));
+        break;
+    case IN_START:
+        REVOKED(MPI_Win_start(group, 0, w));
+        break;
+    case IN_WAIT:
+        FINE(MPI_Win_post(group, 0, w));
+        REVOKED(MPI_Win_wait(w));
+        break;
+    case IN_TEST:
+        FINE(MPI_Win_post(group, 0, w));
+        while (!flag && !err)
+            err = MPI_Win_test(w, &flag);
+        REVOKED(err);
+        break;
+    default:
+        wait_for_lock(w, target, how);
+    }
+    FINE(MPI_Group_free(&group));
+    FINE(MPI_Group_free(&all));
+}
+
+/* No epoch begins any more. */
+static void use_revoked(MPI_Win w)
+{
+    MPI_Group all;
+    FINE(MPI_Win_get_group(w, &all));
+    REVOKED(MPI_Win_fence(0, w));
+    REVOKED(MPI_Win_fence(MPI_MODE_NOPRECEDE | MPI_MODE_NOSUCCEED, w));
+    REVOKED(MPI_Win_post(all, 0, w));
+    REVOKED(MPI_Win_start(all, 0, w));
+    REVOKED(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, (rank + 1) % size, 0, w));
+    REVOKED(MPI_Win_lock_all(0, w));
+    FINE(MPI_Win_sync(w));
+    FINE(MPI_Group_free(&all));
+}
+
+/* closes: the program ends its epoch, else MPI_Win_free does. */
+static void revoke_window(int how, int closes, int allocate, int target)
+{
+    int *mem, last = rank == size - 1;
+    MPI_Comm c;
+    MPI_Win w;
+    FINE(MPI_Comm_dup(MPI_COMM_WORLD, &c));
+    w = make_window(c, &mem, allocate);
+    FINE(MPI_Win_fence(0, w));
+    if (how >= IN_LOCK)
+        FINE(MPI_Win_fence(MPI_MODE_NOSUCCEED, w));
+    if (how >= IN_LOCK && last)
+        take_lock(w, target);
+    FINE(MPI_Barrier(MPI_COMM_WORLD));
+    if (last) {
+        usleep(3000);
+        FINE(MPIX_Comm_revoke(c));
+    } else {
+        wait_in_window(w, how, target);
+    }
+    FINE(MPI_Barrier(MPI_COMM_WORLD)); /* the lock is given back later */
+    if (closes && how == IN_START && !last)
+        REVOKED(MPI_Win_complete(w));
+    if (closes && how >= IN_LOCK && last) {
+        REVOKED(MPI_Win_flush(target, w));
+        REVOKED(MPI_Win_unlock(target, w));
+    }
+    if (closes || (last ? how < IN_LOCK : how != IN_START))
+        use_revoked(w);
+    FINE(MPI_Win_free(&w));
+    if (!allocate)
+        free(mem);
+    FINE(MPI_Comm_free(&c));
+}
+
+/* Windows of other communicators go on, also of one whose number the revoked one has got. */
+static void keep_windows(void)
+{
+    int *mem[2], flag;
+    MPI_Comm c, d;
+    MPI_Win w[2];
+    FINE(MPI_Comm_dup(MPI_COMM_WORLD, &c));
+    w[0] = make_window(c, &mem[0], 1);
+    FINE(MPI_Comm_free(&c));
+    FINE(MPI_Comm_dup(MPI_COMM_WORLD, &d));
+    w[1] = make_window(MPI_COMM_WORLD, &mem[1], 0);
+    if (rank == 0)
+        FINE(MPIX_Comm_revoke(d));
+    do
+        FINE(MPIX_Comm_is_revoked(d, &flag));
+    while (!flag);
+    for (int i = 0; i < 2; i++) {
+        mem[i][0] = -1;
+        FINE(MPI_Win_fence(0, w[i]));
+        FINE(MPI_Put(&rank, 1, MPI_INT, (rank + 1) % size, 0, 1, MPI_INT, w[i]));
+        FINE(MPI_Win_fence(0, w[i]));
+        EQ(mem[i][0], (rank + size - 1) % size);
+        FINE(MPI_Win_free(&w[i]));
+    }
+    free(mem[1]);
+    FINE(MPI_Comm_free(&d));
+}
+
+static void revoked_windows(void)
+{
+    keep_windows();
+    for (int how = 0; how < WAYS; how++)
+        for (int i = 0; i < 4; i++) {
+            revoke_window(how, i % 2, i / 2, 0);
+            if (how >= IN_LOCK)
+                revoke_window(how, i % 2, i / 2, size - 1);
+        }
+    keep_windows();
+}
+
 /* ---- in the background ------------------------------------------------------------------------------------------- */
 
 static void background(void)
@@ -946,6 +1119,8 @@ int main(int argc, char **argv)
         one_dies(0);
     else if (!strcmp(what, "revoke"))
         revoke_some();
+    else if (!strcmp(what, "revoked"))
+        revoked_windows();
     else if (!strcmp(what, "background"))
         background();
     else if (!strcmp(what, "groups"))
