@@ -57,7 +57,7 @@ START_TEST(as_long_as_the_gap)
 
     ck_assert(t.prefixes == 1 && t.bounces == 1);
     ck_assert_uint_le(t.prefix, MR_BATCH_MOST);
-    ck_assert_uint_ge(t.prefix, HDR * (model.gap_ns / 100) / 10 - MR_BATCH_GRAIN);
+    ck_assert_uint_ge(t.prefix, HDR * (model.gap_ns / 100) / 10 - MR_MODEL_PAGE);
     ck_assert_uint_eq(t.prefix, t.bounce);
     t = learnt(4, 1024 * KIB, DDR);
     ck_assert(t.prefix == model.prefix && t.bounce == model.prefix);

@@ -19,12 +19,12 @@
 #include <string.h>
 
 #include "libmrmpi/base/base.h"
+#include "libmrmpi/base/model.h"
 #include "libmrmpi/launch/launch.h"
 #include "libmrmpi/verbs/verbs.h"
 #include "libmrmpi/net/view/view.h"
 #include "libmrmpi/net/stripe/keys.h"
 
-#define STRIPE_ALIGN  4096
 #define STRIPE_FINE   256   /* cuts of short messages are as fine as this, */
 #define STRIPE_PARTS  256   /* so that weights hold to 1/256 */
 #define TRACKED_ALIGN 65536 /* so that writes are long */
@@ -105,7 +105,7 @@ static uint64_t stripe_least(const struct mr_peer *p, uint64_t len)
 /* Alignment of the cuts of a message, in bytes. */
 static uint64_t cut_align(const struct mr_peer *p, uint64_t len)
 {
-    uint64_t align = STRIPE_ALIGN;
+    uint64_t align = MR_MODEL_PAGE;
 
     if (p->tracked) {
         uint64_t block = 1ull << mr_block_shift(len);

@@ -25,7 +25,7 @@ static uint64_t hidden(const struct mr_model *m, const struct mr_batch_size *all
 static struct mr_batch_plan plan(const struct mr_model *m, const struct mr_batch_size *all, uint64_t from, uint64_t len,
                                  unsigned rate_mbps, uint64_t whole)
 {
-    uint64_t most = least_bytes(in_gap(m, rate_mbps), hidden(m, all, rate_mbps)) & ~(uint64_t)(MR_BATCH_GRAIN - 1);
+    uint64_t most = least_bytes(in_gap(m, rate_mbps), hidden(m, all, rate_mbps)) & ~(uint64_t)(MR_MODEL_PAGE - 1);
     uint64_t prefix = least_bytes(most, all->last), end = from + len, bounce_from;
     bool last = end == all->bytes && len == all->last;
     struct mr_batch_plan p = {0};
@@ -39,7 +39,7 @@ static struct mr_batch_plan plan(const struct mr_model *m, const struct mr_batch
     }
     if (end > bounce_from)
         p.bounce = (uint32_t)least_bytes(end - bounce_from, len - p.prefix);
-    if (p.bounce < MR_BATCH_GRAIN || p.bounce < whole)
+    if (p.bounce < MR_MODEL_PAGE || p.bounce < whole)
         p.bounce = 0;
     return p;
 }

@@ -8,9 +8,10 @@
  * - the last message has an eager prefix (prefix.c), which needs no request. The last one, since messages offered
  *   behind a prefix wait for it.
  *
- * Each is as long as the rails carry in the gap (gap_ns of the model). Copies are made during the transfer of earlier
- * messages; copies that would take longer are not made. Nor are any while large messages arrive: a processor that
- * copies does not request those. Pure: decides the prefix and bounce buffer of a message, by earlier messages.
+ * Each is as long as the rails carry in the gap (gap_ns of the model), in whole pages. Copies are made during the
+ * transfer of earlier messages; copies that would take longer are not made. Nor are any while large messages arrive: a
+ * processor that copies does not request those. Pure: decides the prefix and bounce buffer of a message, by earlier
+ * messages.
  */
 #ifndef MRMPI_BATCH_H
 #define MRMPI_BATCH_H
@@ -21,7 +22,6 @@
 #include "libmrmpi/base/model.h"
 
 #define MR_BATCH_MOST  131072u /* of a prefix, and of a bounce buffer */
-#define MR_BATCH_GRAIN 4096u   /* a shorter prefix or bounce buffer is not worth its request */
 #define MR_BATCH_WHOLE 8u      /* on several rails, times the part that one rail carries alone */
 #define MR_BATCH_ALIKE 2u      /* consecutive batches equal to the one before them */
 

@@ -13,9 +13,8 @@
 
 #include "libmrmpi/p2p/rndv/stream.h"
 
-#define BOUNCES      16u
-#define BOUNCE_ALIGN 4096u
-#define BOUNCE_SIZE  MR_BATCH_MOST
+#define BOUNCES     16u
+#define BOUNCE_SIZE MR_BATCH_MOST
 
 struct mr_bounce {
     struct mr_bounce *next; /* all of them */
@@ -30,7 +29,7 @@ static struct mr_bounce *make_bounce(void)
 {
     struct mr_bounce *b = calloc(1, sizeof *b);
 
-    if (!b || !(b->memory = aligned_alloc(BOUNCE_ALIGN, BOUNCE_SIZE))) {
+    if (!b || !(b->memory = aligned_alloc(MR_MODEL_PAGE, BOUNCE_SIZE))) {
         free(b);
         return NULL;
     }

@@ -57,7 +57,7 @@ static size_t plan_prefix(const struct mr_rndv *r, size_t wanted)
 static size_t prefix_before_rtr(const struct mr_rndv *r, unsigned rate)
 {
     uint64_t copied = r->total * mr_model.busy_copy_mbps / rate, own = r->total / 8,
-             prefix = copied > own ? (copied - own) & ~(uint64_t)(MR_BATCH_GRAIN - 1) : 0;
+             prefix = copied > own ? (copied - own) & ~(uint64_t)(MR_MODEL_PAGE - 1) : 0;
 
     return prefix < mr_model.rtr_prefix ? prefix : mr_model.rtr_prefix;
 }
