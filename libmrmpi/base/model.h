@@ -26,6 +26,7 @@
 
 #define MR_MODEL_PAGE         4096u
 #define MR_MODEL_REGISTER_MIN (128u << 10) /* bytes whose registration takes register_ns, or fewer */
+#define MR_MODEL_LATE_NS      20000u       /* a peer that moves no data for this time, though asked to, computes */
 
 /* The inputs, in the order of mr_model_inputs. */
 enum mr_model_cost {

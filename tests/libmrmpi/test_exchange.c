@@ -36,10 +36,10 @@ START_TEST(who_is_late_is_read_from)
     struct mr_exchange e = {.open = 1};
     unsigned rest = MR_EXCHANGE_FIRST;
 
-    mr_exchange_landed(&e, MR_EXCHANGE_LATE_NS + LEN, LEN);
+    mr_exchange_landed(&e, MR_MODEL_LATE_NS + LEN, LEN);
     ck_assert_uint_eq(read_from(&e), 0);
     for (unsigned i = 0; i < 20; i++) {
-        mr_exchange_landed(&e, MR_EXCHANGE_LATE_NS + LEN + 1, LEN);
+        mr_exchange_landed(&e, MR_MODEL_LATE_NS + LEN + 1, LEN);
         ck_assert_uint_eq(read_from(&e), rest);
         rest = rest < MR_BACKOFF_MOST ? rest * 2 : rest;
     }

@@ -20,11 +20,11 @@
 #include <stdint.h>
 
 #include "libmrmpi/base/backoff.h"
+#include "libmrmpi/base/model.h"
 
-#define MR_EXCHANGE_MOST    8u           /* transfers of a process, in both directions: with more they are read; */
-#define MR_EXCHANGE_SHARED  (128u << 10) /* and bytes of them, if the process is not alone on its host */
-#define MR_EXCHANGE_LATE_NS 20000u       /* from the answer until all is there, and a nanosecond for each byte; */
-#define MR_EXCHANGE_FIRST   16u          /* messages read after the first late write */
+#define MR_EXCHANGE_MOST   8u           /* transfers of a process, in both directions: with more they are read; */
+#define MR_EXCHANGE_SHARED (128u << 10) /* and bytes of them, if the process is not alone on its host */
+#define MR_EXCHANGE_FIRST  16u          /* messages read after the first late write */
 
 struct mr_exchange {
     unsigned open;           /* large messages that were offered to the peer and are not over */
@@ -45,7 +45,7 @@ static inline bool mr_exchange_writes(struct mr_exchange *e, size_t len, unsigne
 /* A message of len bytes written by the peer is there, took_ns after the peer was told to write. */
 static inline void mr_exchange_landed(struct mr_exchange *e, uint64_t took_ns, size_t len)
 {
-    if (took_ns <= MR_EXCHANGE_LATE_NS + len)
+    if (took_ns <= MR_MODEL_LATE_NS + len) /* a nanosecond for each byte */
         mr_backoff_succeeded(&e->reads);
     else
         mr_backoff_failed(&e->reads, MR_EXCHANGE_FIRST);

@@ -13,7 +13,6 @@
 #include "libmrmpi/p2p/rndv/get.h"
 #include "libmrmpi/p2p/rndv/stream.h"
 
-#define SILENCE_NS  20000 /* without any DATA of the sender, before the receiver reads by itself */
 #define SPLIT_CHUNK (256u << 10)
 
 /* ---- sender ------------------------------------------------------------------------------------------------------ */
@@ -105,7 +104,7 @@ static bool sender_is_silent(struct mr_rndv *r)
     now = mr_clock_ns();
     if (!r->packets.silent_ns)
         r->packets.silent_ns = now;
-    return now - r->packets.silent_ns >= SILENCE_NS;
+    return now - r->packets.silent_ns >= MR_MODEL_LATE_NS;
 }
 
 static int read_back(struct mr_rndv *r)
