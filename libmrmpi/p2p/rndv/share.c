@@ -13,8 +13,6 @@
 #include "libmrmpi/p2p/rndv/get.h"
 #include "libmrmpi/p2p/rndv/stream.h"
 
-#define SPLIT_CHUNK (256u << 10)
-
 /* ---- sender ------------------------------------------------------------------------------------------------------ */
 
 /*
@@ -109,7 +107,7 @@ static bool sender_is_silent(struct mr_rndv *r)
 
 static int read_back(struct mr_rndv *r)
 {
-    size_t len = r->packets.back_from - r->done < SPLIT_CHUNK ? r->packets.back_from - r->done : SPLIT_CHUNK;
+    size_t len = r->packets.back_from - r->done < MR_SCRATCH ? r->packets.back_from - r->done : MR_SCRATCH;
     int err;
 
     if (!sender_is_silent(r))
