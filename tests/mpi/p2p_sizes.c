@@ -12,13 +12,14 @@ static void exchange(int n, int mode, MPI_Datatype out_type, MPI_Datatype in_typ
     static int (*const isend[])(const void *, int, MPI_Datatype, int, int, MPI_Comm,
                                 MPI_Request *) = {MPI_Isend, MPI_Issend, MPI_Ibsend, MPI_Irsend};
     int right = (rank + 1) % size, left = (rank - 1 + size) % size, got;
-    char *out = room(4 * (size_t)n + 64), *in = room(4 * (size_t)n + 64);
     size_t step_out = out_type == MPI_CHAR ? 1 : 3, step_in = in_type == MPI_CHAR ? 1 : 3;
+    size_t out_bytes = step_out * (size_t)n + 64, in_bytes = step_in * (size_t)n + 64;
+    char *out = room(out_bytes), *in = room(in_bytes);
     MPI_Request reqs[2];
     MPI_Status st[2];
 
-    memset(out, 0, 4 * (size_t)n + 64);
-    memset(in, 0x5a, 4 * (size_t)n + 64);
+    memset(out, 0, out_bytes);
+    memset(in, 0x5a, in_bytes);
     if (step_out == 1)
         fill(out, (size_t)n, (unsigned)rank);
     for (int i = 0; step_out > 1 && i < n; i++)
@@ -34,6 +35,8 @@ static void exchange(int n, int mode, MPI_Datatype out_type, MPI_Datatype in_typ
         CHECK(in[i * step_in] == (char)pattern(i, left));
         CHECK(in[i * 3 + 1] == 0x5a && in[i * 3 + 2] == 0x5a);
     }
+    for (size_t i = step_in * (size_t)n; i < in_bytes; i++)
+        CHECK(in[i] == 0x5a);
     free(out);
     free(in);
 }
