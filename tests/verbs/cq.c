@@ -195,6 +195,24 @@ static void polling_limits(struct side *s)
     CHECK_IS(ibv_poll_cq(a.cq, 8, wc), 0, "of nothing");
 }
 
+/* A new queue is empty, also in the memory of a destroyed queue with completions left. */
+static void former_place(struct side *s)
+{
+    struct end a, b;
+
+    for (unsigned round = 0; round < 3; round++) {
+        pair(s, &a, &b, NULL);
+        wc_none(a.cq, 1);
+        for (uint64_t i = 0; i < 6; i++)
+            send_post(&a, IBV_WR_RDMA_WRITE, i, 0, 8);
+        EXPECT(a.cq, 0, IBV_WC_SUCCESS);
+        EXPECT(a.cq, 1, IBV_WC_SUCCESS);
+        sleep_ms(20);
+        CHECK(!ibv_destroy_qp(a.qp) && !ibv_destroy_qp(b.qp) && !ibv_destroy_cq(a.cq) && !ibv_destroy_cq(b.cq),
+              "destroy");
+    }
+}
+
 /* ---- extended queues ------------------------------------------------------------------------------------------- */
 
 static struct ibv_cq_ex *make_ex(struct side *s, uint64_t flags, uint32_t create)
@@ -326,6 +344,7 @@ static const struct test_case cases[] = {
     {"solicited events", solicited, false},
     {"two queues of one channel", one_channel, false},
     {"how many a poll gives", polling_limits, false},
+    {"a new queue is empty", former_place, false},
     {"extended queues", extended, false},
     {"time stamps", timestamps, false},
     {"moderation", moderation, false},

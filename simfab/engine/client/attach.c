@@ -128,9 +128,8 @@ void proc_free(struct proc *p)
             number_places(s);
             break;
         }
-    for (uint32_t i = 0; i < SF_ACTORS_MAX; i++)
-        if (p->actors[i].proc)
-            thread_forget(&p->actors[i]);
+    for (uint32_t i = 0; i < p->actors_used; i++)
+        thread_forget(&p->actors[i]);
     if (p->arena) {
         __atomic_store_n(&p->arena->engine_dead, 1, __ATOMIC_RELEASE);
         munmap(p->arena, ARENA_BYTES);

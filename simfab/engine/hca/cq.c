@@ -34,6 +34,13 @@ static uint32_t ring_bytes(uint32_t slots)
     return (uint32_t)(sizeof(struct sf_cq_ring) + slots * sizeof(struct sf_cqe));
 }
 
+/* An empty ring of SLOTS entries. Entries that were not produced are never read, so their pages stay untouched. */
+static void init_ring(struct sf_cq_ring *ring, uint32_t slots)
+{
+    memset(ring, 0, sizeof *ring);
+    ring->slots = slots;
+}
+
 static uint32_t slots_for(uint32_t cqe)
 {
     uint32_t slots = 16;
@@ -66,7 +73,7 @@ int cq_create(struct ctx *ctx, const struct sf_create_cq *r, struct channel *ch,
     if (ch)
         ch->obj.uses++;
     object_add(p, ctx, OBJ_CQ, &cq->obj);
-    ring_of(cq)->slots = cq->slots;
+    init_ring(ring_of(cq), cq->slots);
     *out = cq;
     return 0;
 }
@@ -87,9 +94,9 @@ int cq_resize(struct cq *cq, uint32_t cqe)
     if (!offset)
         return ENOMEM;
     new = (struct sf_cq_ring *)((uint8_t *)p->arena + offset);
+    init_ring(new, slots);
     for (uint64_t i = consumed; i < cq->produced; i++)
         new->cqe[i & (slots - 1)] = old->cqe[i & (cq->slots - 1)];
-    new->slots = slots;
     new->consumed = consumed;
     __atomic_store_n(&new->produced, cq->produced, __ATOMIC_RELEASE);
     arena_free(p, cq->offset, ring_bytes(cq->slots));

@@ -36,7 +36,6 @@ uint32_t arena_alloc(struct proc *p, uint32_t bytes)
             continue;
         h->offset += bytes;
         h->bytes -= bytes;
-        memset((uint8_t *)p->arena + offset, 0, bytes);
         return offset;
     }
     return 0;

@@ -43,7 +43,7 @@ struct pd {
 
 /* The room of a process's arena: all behind its command ring. */
 void arena_init(struct proc *p);
-/* A zeroed piece of the arena; 0 when there is no room. */
+/* A piece of the arena with any content, at this offset; 0 when there is no room. */
 uint32_t arena_alloc(struct proc *p, uint32_t bytes);
 void arena_free(struct proc *p, uint32_t offset, uint32_t bytes);
 
