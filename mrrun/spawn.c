@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Fork and exec of a rank. */
+/* Start of a rank: vfork and exec. */
 #include "mrrun/spawn.h"
 
 #include <errno.h>
@@ -15,6 +15,7 @@
 
 #include "mrrun/signals.h"
 
+/* Runs in mrrun's memory, which is not changed here, while mrrun's thread waits (vfork). */
 static _Noreturn void child(const struct spawn_spec *spec, pid_t parent)
 {
     struct spawn_failure failure = {.rank = spec->rank};
@@ -47,10 +48,10 @@ pid_t spawn_rank(const struct spawn_spec *spec)
 
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, &before); /* mrrun's handlers are not the child's */
-    pid_t pid = fork();
-    int err = errno;
+    pid_t pid = vfork(); /* no copy of the page tables, and no copies of pages that helper threads write meanwhile */
     if (!pid)
         child(spec, parent);
+    int err = errno;
     sigprocmask(SIG_SETMASK, &before, NULL);
     return pid < 0 ? -err : pid;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Starts a rank. The caller prepares everything, so only async-signal-safe calls are made between fork and exec. */
+/* Starts a rank. The caller prepares everything, so only async-signal-safe calls are made between vfork and exec. */
 #ifndef MRRUN_SPAWN_H
 #define MRRUN_SPAWN_H
 
