@@ -134,6 +134,12 @@ static bool read_op(const struct mr_win *w, const struct mr_hdr *hdr, const char
            len - header == expected_bytes(a, hdr->tag) && makes_sense(a, hdr->tag);
 }
 
+/* For a place outside this process's part. The part of an abandoned window is empty (mr_win_abandon). */
+static enum mr_err outside(const struct mr_win *w)
+{
+    return w->in->abandoned ? mr_comm_fault(w->comm) : MR_ERR_RMA_RANGE;
+}
+
 static void settle_debts(struct mr_rma_peer *p)
 {
     if (!(p->owes_flushed || p->owes_unlock) || (int32_t)(p->done - p->due) < 0)
@@ -218,8 +224,8 @@ static void long_put_done(struct mr_request *req, void *arg)
     enum mr_err err = req->status.error;
 
     p->win->in->answering--;
-    count_done(p, err == MR_ERR_TRUNCATE ? MR_ERR_RMA_RANGE
-                                         : err); /* no memory is allocated for an operation outside the window */
+    /* no memory is allocated for an operation outside the window */
+    count_done(p, err == MR_ERR_TRUNCATE ? outside(p->win) : err);
     mr_request_put(req);
 }
 
@@ -259,7 +265,7 @@ static void serve_long_get(struct mr_rma_peer *p, int tag, const struct asked *a
 {
     struct mr_comm *c = p->win->comm;
     struct mr_request *req;
-    enum mr_err err = MR_ERR_RMA_RANGE;
+    enum mr_err err = outside(p->win);
 
     if (a->inside)
         err = mr_isend(a->mem, a->p.bytes, mr_type_byte, p->rank, tag, c, c->context, MR_SEND_STANDARD, &req);
@@ -273,7 +279,7 @@ static void serve_long_get(struct mr_rma_peer *p, int tag, const struct asked *a
 
 static void serve_op(struct mr_rma_peer *p, const struct mr_hdr *hdr, const struct asked *a)
 {
-    enum mr_err wrong = a->inside ? MR_SUCCESS : MR_ERR_RMA_RANGE;
+    enum mr_err wrong = a->inside ? MR_SUCCESS : outside(p->win);
     int tag = (int)(hdr->rreq & MR_TAG_UB);
 
     switch (hdr->tag) {

@@ -451,6 +451,7 @@ void mr_win_abandon(struct mr_win *w)
     }
     if (!mr_epoch_is_over(w))
         mr_epoch_abandon(w);
+    w->in->abandoned = true;
     if (w->flavor == MR_WIN_CREATE) { /* the program may free the memory */
         for (struct mr_rma_peer *p = w->in->peers; p; p = p->next)
             mr_direct_drop(p);

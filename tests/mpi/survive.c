@@ -228,6 +228,24 @@ static int fence_made(void)
     return win == MPI_WIN_NULL ? MPI_SUCCESS : fence();
 }
 
+/* Others may not have the window. */
+static int put_made(void)
+{
+    int err = MPI_SUCCESS, ended;
+    for (int to_rank = 0; to_rank < size && win != MPI_WIN_NULL && !err; to_rank++) {
+        err = MPI_Win_lock(MPI_LOCK_SHARED, to_rank, 0, win);
+        if (err)
+            break;
+        err = MPI_Put(out, 8, MPI_INT, to_rank, 8, 8, MPI_INT, win);
+        if (!err)
+            err = MPI_Get(in, 8, MPI_INT, to_rank, 8, 8, MPI_INT, win);
+        ended = MPI_Win_unlock(to_rank, win);
+        if (!err)
+            err = ended;
+    }
+    return err;
+}
+
 /* ---- files ------------------------------------------------------------------------------------------------------- */
 
 static int open_file(void)
@@ -335,7 +353,7 @@ static const struct {
     {"shared", 0, {share_first, put_first, unlock_first}},
     {"all", SEEN, {lock_all, put_all, flush_all, update_all, flush_local_all, unlock_all}},
     {"request", 0, {lock_all, read_next, unlock_all}},
-    {"make", SEEN | NO_WINDOW, {make_window, fence_made, free_window}},
+    {"make", SEEN | NO_WINDOW, {make_window, put_made, fence_made, free_window}},
     {"collective", SEEN | FILES, {write_all, read_all}},
     {"ordered", SEEN | FILES, {write_ordered, write_shared, seek_shared}},
     {"change", SEEN | FILES, {set_view, set_size, preallocate, set_atomicity, sync_file}},
