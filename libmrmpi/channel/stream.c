@@ -62,7 +62,7 @@
 #define STREAM_KEEN       1024                          /* idle polls */
 #define STREAM_BUFFER     (STREAM_PACKET + (32u << 10)) /* more than a frame: several short ones are read at once */
 
-struct mr_stream_state mr_stream = {.epoll = -1, .listener = -1, .local = -1};
+struct mr_stream_state mr_stream = {.epoll = -1, .listen = {.any = -1, .near = -1}};
 
 /* ---- our end ----------------------------------------------------------------------------------------------------- */
 
@@ -104,9 +104,9 @@ static bool begin_out(struct stream_peer *p)
         .magic = STREAM_MAGIC, .card = mr_stream.card, .proof = (uintptr_t)mr_stream.card.secret, .pid = getpid()};
 
     memcpy(hello.secret, card->secret, sizeof hello.secret);
-    p->next_address = p->tries = 0;
-    p->leaving = false;
-    p->byes_before = p->byes;
+    p->out.next_address = p->out.tries = 0;
+    p->out.leaving = false;
+    p->from.byes_before = p->from.byes;
     if (mr_stream_put_off(p, &(struct iovec){&hello, sizeof hello}, 1, 0, false) ||
         !(mr_stream_try_local(p) || mr_stream_try_connecting(p)))
         return false;
@@ -125,14 +125,15 @@ static int stream_send(struct mr_vc *vc, const struct mr_hdr *hdr, const void *p
     ssize_t n = 0;
 
     if (p->failed)
-        return 0;                   /* lost with the process: the poll says so */
-    p->leaving = p->leaves = false; /* the last frame was not the last */
-    if (p->fd < 0 && !begin_out(p)) {
+        return 0; /* lost with the process: the poll says so */
+    p->out.leaving = false;
+    mr_stream_stay(p); /* the last frame was not the last */
+    if (p->out.fd < 0 && !begin_out(p)) {
         mr_stream_note_failure(p);
         return 0;
     }
-    if (!p->connecting && !p->first) {
-        n = sendmsg(p->fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (!p->out.connecting && !p->out.first) {
+        n = sendmsg(p->out.fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
         if (n == (ssize_t)(sizeof frame + len))
             return 0;
         if (n < 0 && !mr_stream_would_block(errno)) {
@@ -156,8 +157,7 @@ static void go_on_here(struct stream_peer *p, int error)
     mr_log(MR_LOG_WARN, "process %u of another job: no rail leads there any more (%s); TCP carries its messages", rank,
            strerror(-error));
     mr_vc_change(p->vc, &mr_channel_stream);
-    p->barred = true;
-    if (p->fd < 0 && !begin_out(p))
+    if (p->out.fd < 0 && !begin_out(p))
         mr_stream_note_failure(p);
     mr_stream_say(p, FRAME_LOST, 0, NULL, 0);
 }
@@ -165,41 +165,34 @@ static void go_on_here(struct stream_peer *p, int error)
 enum mr_unrailed mr_stream_unrailed(struct mr_vc *vc, int error)
 {
     struct stream_peer *p = vc->stream;
-    enum stream_rails before = p->rails;
+    enum mr_unrailed what = mr_stream_way_is_closed(p, error);
 
-    mr_stream.resumes |= p->pauses;
-    p->pauses = false;
-    if (before == RAILS_LOST)
-        return MR_UNRAILED_LOST;
-    p->rails = RAILS_NONE;
-    if (before == RAILS_MET || before == RAILS_OPEN)
-        mr_log(MR_LOG_INFO, "process %u of another job is reached by TCP: no rails lead there (%s)",
-               mr_guest_card(mr_stream_guest_of(p))->rank, strerror(-error));
-    if (before != RAILS_USED && before != RAILS_CLOSING)
-        return MR_UNRAILED_CLOSED;
-    go_on_here(p, error);
-    mr_stream.closing |= p->leaves;
-    return MR_UNRAILED_GOES_ON;
+    if (what == MR_UNRAILED_GOES_ON) {
+        go_on_here(p, error);
+        mr_stream.closing |= mr_stream_leaves(p);
+    }
+    return what;
 }
 
 void mr_stream_send_again(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len)
 {
     struct stream_peer *p = vc->stream;
-    bool leaves = p->leaves;
+    bool leaves = mr_stream_leaves(p);
 
     if (stream_send(vc, hdr, payload, len))
         mr_stream_note_failure(p);
-    p->leaves = leaves;
+    if (leaves)
+        mr_stream_leave_still(p);
 }
 
 void mr_stream_lose(struct mr_vc *vc, int error)
 {
     struct stream_peer *p = vc->stream;
 
-    p->rails = RAILS_NONE;
+    error = mr_stream_drop_way(p, error);
     mr_stream_close_out(p);
     p->failed = true;
-    mr_vc_failed(mr_stream_guest_of(p), p->error ? p->error : error);
+    mr_vc_failed(mr_stream_guest_of(p), error);
     mr_vc_change(vc, &mr_channel_stream);
 }
 
@@ -209,12 +202,9 @@ void mr_stream_leave(struct mr_vc *vc)
 {
     struct stream_peer *p = vc->stream;
 
-    if (p->fd < 0 || p->leaving || p->failed)
+    if (p->out.fd < 0 || p->out.leaving || p->failed)
         return;
-    mr_stream_begin_closing(p);
-    p->leaves = p->rails == RAILS_CLOSING || p->ring.first;
-    mr_stream.closing |= p->leaves;
-    if (!p->leaves)
+    if (!mr_stream_leave_later(p))
         mr_stream_leave_now(p);
 }
 
@@ -222,9 +212,9 @@ bool mr_stream_has_left(const struct mr_vc *vc)
 {
     const struct stream_peer *p = vc->stream;
 
-    if (!p || p->fd >= 0 || p->num_in || p->rails != RAILS_NONE)
+    if (!p || p->out.fd >= 0 || p->from.num_in || mr_stream_has_way(p))
         return false;
-    return mr_vc_lost(vc) || (!p->failed && (p->gone || !mr_vc_is_used(vc)));
+    return mr_vc_lost(vc) || (!p->failed && (p->from.gone || !mr_vc_is_used(vc)));
 }
 
 void mr_stream_forget(struct mr_vc *vc)
@@ -235,7 +225,7 @@ void mr_stream_forget(struct mr_vc *vc)
         at = &(*at)->next;
     *at = p->next;
     mr_stream_close_out(p);
-    free(p->offer);
+    mr_stream_free_way(p);
     free(p);
 }
 
@@ -245,13 +235,8 @@ static void stream_fail(struct stream_peer *p, int error)
 {
     mr_stream_close_out(p);
     p->failed = true;
-    if (p->rails < RAILS_MET) {
+    if (!mr_stream_lose_way(p, error))
         mr_vc_failed(mr_stream_guest_of(p), error);
-        return;
-    }
-    p->rails = RAILS_LOST;
-    p->error = error;
-    mr_vc_far()->part(p->vc, error);
 }
 
 /* ---- rings of processes ------------------------------------------------------------------------------------------ */
@@ -295,15 +280,15 @@ static void in_ended(struct stream_in *in)
     bye = in->bye;
     ends = in->ends;
     drop_in(in);
-    p->num_in--;
-    p->byes += bye;
+    p->from.num_in--;
+    p->from.byes += bye;
     if (!bye)
         stream_fail(p, -EOWNERDEAD);
-    else if (!p->num_in)
-        p->ended = true;
-    p->gone |= bye && ends;
-    if (bye && !p->num_in && (ends || p->rails <= RAILS_OPEN)) /* else both say OFF */
-        mr_stream_end_rails(p);
+    else if (!p->from.num_in)
+        p->from.ended = true;
+    p->from.gone |= bye && ends;
+    if (bye && !p->from.num_in)
+        mr_stream_end_rails(p, ends);
 }
 
 /* The sender of the hello is on this node, and its secret can be read where the hello says. */
@@ -339,9 +324,9 @@ static struct stream_peer *peer_of_hello(const struct stream_hello *h)
     if (mr_vc_lost(vc))
         return NULL;
     p = vc->stream;
-    if (p->reads == READS_UNKNOWN) {
-        p->reads = may_read(h) ? READS_ALLOWED : READS_REFUSED;
-        p->pid = h->pid;
+    if (p->from.reads == READS_UNKNOWN) {
+        p->from.reads = may_read(h) ? READS_ALLOWED : READS_REFUSED;
+        p->from.pid = h->pid;
     }
     return p;
 }
@@ -372,9 +357,7 @@ static bool take_frame(struct stream_in *in, const uint8_t *at, const struct str
         mr_stream_take_count(p, f->hdr.seq);
         return !f->len;
     case FRAME_OFF:
-        p->off_heard = true;
-        mr_stream_begin_closing(p);
-        mr_stream.closing = true;
+        mr_stream_hear_off(p);
         return !f->len;
     case FRAME_LOST:
         mr_stream_hear_of_loss(p);
@@ -400,7 +383,7 @@ static int take_frames(struct stream_in *in)
     size_t at = 0;
     int n = 0;
 
-    while (in->have - at >= sizeof(struct stream_frame) && !in->peer->pauses) {
+    while (in->have - at >= sizeof(struct stream_frame) && !mr_stream_pauses(in->peer)) {
         struct stream_frame f;
 
         memcpy(&f, in->data + at, sizeof f);
@@ -461,7 +444,7 @@ static int read_in(struct stream_in *in)
 {
     int n = 0;
 
-    for (int i = 0; i < STREAM_READS && !in->peer->pauses; i++) {
+    for (int i = 0; i < STREAM_READS && !mr_stream_pauses(in->peer); i++) {
         ssize_t got = read_socket(in);
         int taken;
 
@@ -526,8 +509,8 @@ static int hear_stranger(struct stream_in *in)
     in->next = mr_stream.ins;
     mr_stream.ins = in;
     mr_stream.num_ins++;
-    p->num_in++;
-    p->ended = p->gone = false;
+    p->from.num_in++;
+    p->from.ended = p->from.gone = false;
     mr_stream_offer_rails_to(p);
     return 1 + read_in(in);
 }
@@ -599,7 +582,7 @@ static int take_connections_of(int listener, bool local)
 
 static int take_connections(void)
 {
-    return take_connections_of(mr_stream.listener, false) + take_connections_of(mr_stream.local, true);
+    return take_connections_of(mr_stream.listen.any, false) + take_connections_of(mr_stream.listen.near, true);
 }
 
 /* Connections that have come, and their first packets. */
@@ -624,7 +607,7 @@ static void out_ended(struct stream_peer *p)
 
     mr_stream_close_out(p);
     hear_new();
-    if (!p->num_in && (!p->ended || lost)) /* else the end of the other connection decides */
+    if (!p->from.num_in && (!p->from.ended || lost)) /* else the end of the other connection decides */
         stream_fail(p, -EOWNERDEAD);
 }
 
@@ -636,7 +619,7 @@ static void out_failed(struct stream_peer *p, int error)
 {
     mr_stream_close_out(p);
     hear_new();
-    if (!p->num_in && p->byes == p->byes_before) /* else the end of the other connection decides */
+    if (!p->from.num_in && p->from.byes == p->from.byes_before) /* else the end of the other connection decides */
         stream_fail(p, error);
 }
 
@@ -658,21 +641,21 @@ static void out_event(struct stream_peer *p, uint32_t events)
     int err = 0;
     socklen_t len = sizeof err;
 
-    if (p->fd < 0)
+    if (p->out.fd < 0)
         return;
-    if (p->connecting) {
-        if (getsockopt(p->fd, SOL_SOCKET, SO_ERROR, &err, &len) || err) {
+    if (p->out.connecting) {
+        if (getsockopt(p->out.fd, SOL_SOCKET, SO_ERROR, &err, &len) || err) {
             if (!mr_stream_try_connecting(p))
-                out_failed(p, p->tries ? -EOWNERDEAD : -EHOSTUNREACH);
+                out_failed(p, p->out.tries ? -EOWNERDEAD : -EHOSTUNREACH);
             return;
         }
         if (events & (EPOLLRDHUP | EPOLLHUP) && mr_stream_connect_again(p))
             return;
-        p->connecting = false;
+        p->out.connecting = false;
     }
     if (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR) || !mr_stream_write_waiting(p))
         out_ended(p);
-    else if (p->leaving && !p->first)
+    else if (p->out.leaving && !p->out.first)
         mr_stream_close_out(p);
 }
 
@@ -827,7 +810,7 @@ static unsigned stream_caps(int number, size_t len)
 
     if (!p || !card || !mr_cards_share_host(card, &mr_stream.card) || !mr_config.single_copy)
         return 0;
-    return p->reads == READS_REFUSED ? 0 : MR_VC_GET;
+    return p->from.reads == READS_REFUSED ? 0 : MR_VC_GET;
 }
 
 static int stream_advertise(struct mr_vc *vc, void *buf, size_t len, enum mr_vc_caps how, struct mr_region **region,
@@ -843,12 +826,12 @@ static int stream_get(struct mr_vc *vc, void *buf, size_t len, const struct mr_r
     struct mr_remote there = *src;
     int err;
 
-    if (p->reads != READS_ALLOWED)
+    if (p->from.reads != READS_ALLOWED)
         return -EPERM;
-    there.pid = p->pid;
+    there.pid = p->from.pid;
     err = mr_cma_get(vc, buf, len, &there, offset);
     if (err == -EPERM)
-        p->reads = READS_REFUSED;
+        p->from.reads = READS_REFUSED;
     return err;
 }
 
@@ -862,8 +845,8 @@ static void stream_made(struct mr_vc *vc)
     }
     p->end = END_OUT;
     p->vc = vc;
-    p->fd = -1;
-    p->last = &p->first;
+    p->out.fd = -1;
+    p->out.last = &p->out.first;
     p->next = mr_stream.peers;
     mr_stream.peers = p;
     vc->stream = p;
@@ -885,13 +868,13 @@ static void write_out(void)
         waits = false;
         for (struct stream_peer *p = mr_stream.peers; p; p = p->next) {
             mr_stream_write_ring(p);
-            if (p->fd >= 0 && !p->failed && !p->leaving && !p->ring.first && mr_stream_say_bye(p, true))
+            if (p->out.fd >= 0 && !p->failed && !p->out.leaving && !p->ring.first && mr_stream_say_bye(p, true))
                 mr_stream_close_out(p);
-            if (p->fd < 0)
+            if (p->out.fd < 0)
                 continue;
-            if (!p->connecting && (!mr_stream_write_waiting(p) || (!p->first && !p->ring.first)))
+            if (!p->out.connecting && (!mr_stream_write_waiting(p) || (!p->out.first && !p->ring.first)))
                 mr_stream_close_out(p);
-            waits |= p->fd >= 0;
+            waits |= p->out.fd >= 0;
         }
         num = waits ? epoll_wait(mr_stream.epoll, event, STREAM_EVENTS, mr_stream.num_in_queue ? 1 : 100) : 0;
         for (int i = 0; i < num; i++) {
@@ -899,11 +882,11 @@ static void write_out(void)
             int err = 0;
             socklen_t len = sizeof err;
 
-            if (p->end != END_OUT || !p->connecting)
+            if (p->end != END_OUT || !p->out.connecting)
                 continue;
-            if (!getsockopt(p->fd, SOL_SOCKET, SO_ERROR, &err, &len) && !err) {
+            if (!getsockopt(p->out.fd, SOL_SOCKET, SO_ERROR, &err, &len) && !err) {
                 if (!(event[i].events & (EPOLLRDHUP | EPOLLHUP)) || !mr_stream_connect_again(p))
-                    p->connecting = false;
+                    p->out.connecting = false;
             } else if (!mr_stream_try_connecting(p))
                 mr_stream_close_out(p);
         }
@@ -912,10 +895,10 @@ static void write_out(void)
 
 static void stream_finalize(void)
 {
-    close(mr_stream.listener); /* no news */
-    if (mr_stream.local >= 0)
-        close(mr_stream.local);
-    mr_stream.listener = mr_stream.local = -1;
+    close(mr_stream.listen.any); /* no news */
+    if (mr_stream.listen.near >= 0)
+        close(mr_stream.listen.near);
+    mr_stream.listen.any = mr_stream.listen.near = -1;
     while (mr_stream.ins)
         drop_in(mr_stream.ins);
     while (mr_stream.strangers)
@@ -926,13 +909,13 @@ static void stream_finalize(void)
 
         mr_stream.peers = p->next;
         mr_stream_close_out(p);
-        free(p->offer);
+        mr_stream_free_way(p);
         free(p);
     }
     mr_stream_close_listener();
     free(mr_stream.copy);
     memset(&mr_stream, 0, sizeof mr_stream);
-    mr_stream.epoll = mr_stream.listener = mr_stream.local = -1;
+    mr_stream.epoll = mr_stream.listen.any = mr_stream.listen.near = -1;
 }
 
 const struct mr_channel_ops mr_channel_stream = {

@@ -67,18 +67,18 @@ static int bind_listener(sa_family_t family, in_port_t *port)
     socklen_t len = family == AF_INET6 ? sizeof at6 : sizeof at4;
     int no = 0;
 
-    mr_stream.listener = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (mr_stream.listener < 0)
+    mr_stream.listen.any = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (mr_stream.listen.any < 0)
         return -errno;
-    if ((family != AF_INET6 || !setsockopt(mr_stream.listener, IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof no)) &&
-        !bind(mr_stream.listener, at, len) && !listen(mr_stream.listener, STREAM_BACKLOG) &&
-        !getsockname(mr_stream.listener, at, &len)) {
+    if ((family != AF_INET6 || !setsockopt(mr_stream.listen.any, IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof no)) &&
+        !bind(mr_stream.listen.any, at, len) && !listen(mr_stream.listen.any, STREAM_BACKLOG) &&
+        !getsockname(mr_stream.listen.any, at, &len)) {
         *port = family == AF_INET6 ? at6.sin6_port : at4.sin_port;
         return 0;
     }
     no = -errno;
-    close(mr_stream.listener);
-    mr_stream.listener = -1;
+    close(mr_stream.listen.any);
+    mr_stream.listen.any = -1;
     return no;
 }
 
@@ -97,15 +97,15 @@ static void bind_local(const struct mr_card *card)
     struct sockaddr_un at;
     socklen_t len = mr_stream_local_address(card, &at);
 
-    mr_stream.local = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (mr_stream.local >= 0 && !bind(mr_stream.local, (struct sockaddr *)&at, len) &&
-        !listen(mr_stream.local, STREAM_BACKLOG) &&
-        !mr_stream_watch(EPOLL_CTL_ADD, mr_stream.local, EPOLLIN, &mr_stream.listens))
+    mr_stream.listen.near = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (mr_stream.listen.near >= 0 && !bind(mr_stream.listen.near, (struct sockaddr *)&at, len) &&
+        !listen(mr_stream.listen.near, STREAM_BACKLOG) &&
+        !mr_stream_watch(EPOLL_CTL_ADD, mr_stream.listen.near, EPOLLIN, &mr_stream.listen.end))
         return;
     mr_log(MR_LOG_INFO, "no shared memory with processes of other jobs: no local socket: %m");
-    if (mr_stream.local >= 0)
-        close(mr_stream.local);
-    mr_stream.local = -1;
+    if (mr_stream.listen.near >= 0)
+        close(mr_stream.listen.near);
+    mr_stream.listen.near = -1;
 }
 
 /* The process at the other end is of our user. */
@@ -124,14 +124,14 @@ int mr_stream_listen(struct mr_card *card)
     int err = 0;
 
     mr_stream.epoll = epoll_create1(EPOLL_CLOEXEC);
-    mr_stream.listens = END_LISTENER;
+    mr_stream.listen.end = END_LISTENER;
     if (mr_stream.epoll < 0)
         return -errno;
     if (bind_listener(family, &port)) {
         family = AF_INET;
         err = bind_listener(family, &port);
     }
-    if (!err && mr_stream_watch(EPOLL_CTL_ADD, mr_stream.listener, EPOLLIN, &mr_stream.listens))
+    if (!err && mr_stream_watch(EPOLL_CTL_ADD, mr_stream.listen.any, EPOLLIN, &mr_stream.listen.end))
         err = -errno;
     card->port = ntohs(port);
     list_addresses(card, family);
@@ -142,11 +142,11 @@ int mr_stream_listen(struct mr_card *card)
 
 void mr_stream_close_listener(void)
 {
-    if (mr_stream.listener >= 0)
-        close(mr_stream.listener);
-    if (mr_stream.local >= 0)
-        close(mr_stream.local);
+    if (mr_stream.listen.any >= 0)
+        close(mr_stream.listen.any);
+    if (mr_stream.listen.near >= 0)
+        close(mr_stream.listen.near);
     if (mr_stream.epoll >= 0)
         close(mr_stream.epoll);
-    mr_stream.listener = mr_stream.local = mr_stream.epoll = -1;
+    mr_stream.listen.any = mr_stream.listen.near = mr_stream.epoll = -1;
 }

@@ -13,11 +13,11 @@
 
 static void drop_bytes(struct stream_peer *p)
 {
-    struct stream_bytes *b = p->first;
+    struct stream_bytes *b = p->out.first;
 
-    p->first = b->next;
-    if (!p->first)
-        p->last = &p->first;
+    p->out.first = b->next;
+    if (!p->out.first)
+        p->out.last = &p->out.first;
     if (b->packet) {
         p->num_waiting--;
         mr_stream.num_waiting--;
@@ -63,11 +63,11 @@ void mr_stream_drop_ring(struct stream_peer *p)
 
 void mr_stream_close_out(struct stream_peer *p)
 {
-    if (p->fd >= 0)
-        mr_stream_close_watched(p->fd);
-    p->fd = -1;
-    p->local = p->connecting = p->leaving = p->wants_room = false;
-    while (p->first)
+    if (p->out.fd >= 0)
+        mr_stream_close_watched(p->out.fd);
+    p->out.fd = -1;
+    p->out.local = p->out.connecting = p->out.leaving = p->out.wants_room = false;
+    while (p->out.first)
         drop_bytes(p);
     mr_stream_drop_ring(p);
 }
@@ -97,8 +97,8 @@ int mr_stream_put_off(struct stream_peer *p, const struct iovec *part, int num, 
         b->len += part[i].iov_len - from;
         skip -= from;
     }
-    *p->last = b;
-    p->last = &b->next;
+    *p->out.last = b;
+    p->out.last = &b->next;
     if (packet) {
         p->num_waiting++;
         mr_stream.num_waiting++;
@@ -131,9 +131,9 @@ static ssize_t send_bytes(int fd, struct stream_bytes *b)
 /* False: the connection is gone. */
 bool mr_stream_write_waiting(struct stream_peer *p)
 {
-    while (p->first) {
-        struct stream_bytes *b = p->first;
-        ssize_t n = send_bytes(p->fd, b);
+    while (p->out.first) {
+        struct stream_bytes *b = p->out.first;
+        ssize_t n = send_bytes(p->out.fd, b);
 
         if (n < 0 && mr_stream_would_block(errno))
             break;
@@ -143,9 +143,9 @@ bool mr_stream_write_waiting(struct stream_peer *p)
         if (b->at == b->len)
             drop_bytes(p);
     }
-    if (!p->first != !p->wants_room) {
-        p->wants_room = p->first;
-        mr_stream_watch(EPOLL_CTL_MOD, p->fd, EPOLLRDHUP | (p->first ? EPOLLOUT : 0), p);
+    if (!p->out.first != !p->out.wants_room) {
+        p->out.wants_room = p->out.first;
+        mr_stream_watch(EPOLL_CTL_MOD, p->out.fd, EPOLLRDHUP | (p->out.first ? EPOLLOUT : 0), p);
     }
     return true;
 }
@@ -175,7 +175,7 @@ static socklen_t next_address(struct stream_peer *p, const struct mr_card *card,
 {
     static const uint8_t loopback[][16] = {{[10] = 0xff, [11] = 0xff, [12] = 127, [15] = 1}, {[15] = 1}};
     bool near = card->host && card->host == mr_stream.card.host;
-    unsigned i = p->next_address++, num = near ? 2 : card->num_address;
+    unsigned i = p->out.next_address++, num = near ? 2 : card->num_address;
 
     if (i >= num || i >= MR_CARD_ADDRESSES)
         return 0;
@@ -198,10 +198,10 @@ void mr_stream_set_options(int fd)
 
 static void close_attempt(struct stream_peer *p)
 {
-    if (p->fd >= 0)
-        mr_stream_close_watched(p->fd);
-    p->fd = -1;
-    p->local = false;
+    if (p->out.fd >= 0)
+        mr_stream_close_watched(p->out.fd);
+    p->out.fd = -1;
+    p->out.local = false;
 }
 
 /* By the local socket of the process. False: no such socket, another user's, or no room for a connection now. */
@@ -211,12 +211,12 @@ bool mr_stream_try_local(struct stream_peer *p)
     struct sockaddr_un to;
     socklen_t len = mr_stream_local_address(card, &to);
 
-    if (mr_stream.local < 0 || !mr_cards_share_host(card, &mr_stream.card))
+    if (mr_stream.listen.near < 0 || !mr_cards_share_host(card, &mr_stream.card))
         return false;
-    p->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    p->local = p->connecting = p->wants_room = true;
-    if (p->fd >= 0 && !connect(p->fd, (struct sockaddr *)&to, len) && mr_stream_is_ours(p->fd) &&
-        !mr_stream_watch(EPOLL_CTL_ADD, p->fd, EPOLLOUT | EPOLLRDHUP, p))
+    p->out.fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    p->out.local = p->out.connecting = p->out.wants_room = true;
+    if (p->out.fd >= 0 && !connect(p->out.fd, (struct sockaddr *)&to, len) && mr_stream_is_ours(p->out.fd) &&
+        !mr_stream_watch(EPOLL_CTL_ADD, p->out.fd, EPOLLOUT | EPOLLRDHUP, p))
         return true;
     close_attempt(p);
     return false;
@@ -232,13 +232,13 @@ bool mr_stream_try_connecting(struct stream_peer *p)
     close_attempt(p);
     while ((len = next_address(p, card, &to))) {
         close_attempt(p);
-        p->fd = socket(to.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-        if (p->fd < 0)
+        p->out.fd = socket(to.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+        if (p->out.fd < 0)
             continue; /* of a version that this host has not */
-        mr_stream_set_options(p->fd);
-        p->connecting = p->wants_room = true;
-        if ((!connect(p->fd, &to.any, len) || errno == EINPROGRESS) &&
-            !mr_stream_watch(EPOLL_CTL_ADD, p->fd, EPOLLOUT | EPOLLRDHUP, p))
+        mr_stream_set_options(p->out.fd);
+        p->out.connecting = p->out.wants_room = true;
+        if ((!connect(p->out.fd, &to.any, len) || errno == EINPROGRESS) &&
+            !mr_stream_watch(EPOLL_CTL_ADD, p->out.fd, EPOLLOUT | EPOLLRDHUP, p))
             return true;
     }
     return false;
@@ -247,18 +247,18 @@ bool mr_stream_try_connecting(struct stream_peer *p)
 /* The connection has ended before the hello has left: it took too long. False: as above, or it goes on so. */
 bool mr_stream_connect_again(struct stream_peer *p)
 {
-    p->next_address = 0;
+    p->out.next_address = 0;
     close_attempt(p);
-    return p->tries++ < STREAM_TRIES && (mr_stream_try_local(p) || mr_stream_try_connecting(p));
+    return p->out.tries++ < STREAM_TRIES && (mr_stream_try_local(p) || mr_stream_try_connecting(p));
 }
 
 /* Something waits. */
 void mr_stream_want_room(struct stream_peer *p)
 {
-    if (p->connecting || p->wants_room)
+    if (p->out.connecting || p->out.wants_room)
         return;
-    p->wants_room = true;
-    mr_stream_watch(EPOLL_CTL_MOD, p->fd, EPOLLRDHUP | EPOLLOUT, p);
+    p->out.wants_room = true;
+    mr_stream_watch(EPOLL_CTL_MOD, p->out.fd, EPOLLRDHUP | EPOLLOUT, p);
 }
 
 /* False: there is no connection, or no memory. */
@@ -267,7 +267,7 @@ bool mr_stream_say(struct stream_peer *p, uint32_t what, uint32_t seq, const voi
     struct stream_frame frame = {.what = what, .len = (uint32_t)len, .hdr.seq = seq};
     struct iovec part[2] = {{&frame, sizeof frame}, {(void *)data, len}};
 
-    if (p->fd < 0 || p->leaving || p->failed || mr_stream_put_off(p, part, 2, 0, false))
+    if (p->out.fd < 0 || p->out.leaving || p->failed || mr_stream_put_off(p, part, 2, 0, false))
         return false;
     mr_stream_want_room(p);
     return true;
@@ -277,17 +277,17 @@ int mr_stream_say_bye(struct stream_peer *p, bool ends)
 {
     struct stream_frame bye = {.what = FRAME_BYE, .hdr.flags = ends};
 
-    p->leaving = true;
+    p->out.leaving = true;
     return mr_stream_put_off(p, &(struct iovec){&bye, sizeof bye}, 1, 0, false);
 }
 
 void mr_stream_leave_now(struct stream_peer *p)
 {
-    p->barred = false;
+    mr_stream_unbar(p);
     if (mr_stream_say_bye(p, false))
         return; /* no memory: the connection stays open until the end */
-    if (p->connecting)
+    if (p->out.connecting)
         return;
-    if (!mr_stream_write_waiting(p) || !p->first)
+    if (!mr_stream_write_waiting(p) || !p->out.first)
         mr_stream_close_out(p);
 }

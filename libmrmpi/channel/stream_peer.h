@@ -87,22 +87,28 @@ struct stream_ring {
     struct stream_packet *first, **last; /* packets that wait for room, also among num_waiting */
 };
 
-struct stream_peer {
-    enum stream_end end;
-    struct mr_vc *vc;
+/* Our connection to a process (stream_out.c). */
+struct stream_out {
     int fd;     /* packets to the process; -1: not open */
     bool local; /* the connection is one of local sockets */
-    bool connecting, leaving /* behind BYE */, wants_room, failed;
+    bool connecting, leaving /* behind BYE */, wants_room;
     unsigned next_address, tries;
     struct stream_bytes *first, **last;
-    unsigned num_waiting;       /* packets among them */
-    unsigned num_in;            /* connections from the process */
+};
+
+/* The connections from a process, and what they have told of it (stream.c). */
+struct stream_from {
+    unsigned num_in;            /* connections */
     bool ended;                 /* the process has said BYE, and has opened no connection since; */
     bool gone;                  /* the same at its end: none comes */
     unsigned byes, byes_before; /* how often; before the connection to it was begun */
     enum stream_reads reads;    /* of the memory of the process, by this one */
     int32_t pid;                /* if allowed: the process */
-    enum stream_rails rails;
+};
+
+/* The way over rails to a guest; others than stream_rails.c use the functions below. */
+struct stream_way {
+    enum stream_rails state;
     bool barred;            /* rails were lost: the stream serves until the two part */
     bool pauses;            /* nothing is taken from the guest until our end of the way is closed */
     uint32_t run;           /* of the last offer of ours */
@@ -111,7 +117,17 @@ struct stream_peer {
     int error;              /* RAILS_LOST */
     uint8_t *offer;         /* the guest's, before there are rails here; NULL: none */
     uint32_t offer_len;
+};
+
+struct stream_peer {
+    enum stream_end end;
+    struct mr_vc *vc;
+    bool failed;
+    unsigned num_waiting; /* packets in out and ring */
+    struct stream_out out;
     struct stream_ring ring;
+    struct stream_from from;
+    struct stream_way way;
     struct stream_peer *next;
 };
 
@@ -134,10 +150,16 @@ struct stream_in {
     struct stream_hello hello;
 };
 
+/* The sockets at which others reach this process (stream_listen.c); -1: none. */
+struct stream_listen {
+    int any, near; /* TCP; local */
+    enum stream_end end;
+};
+
 struct mr_stream_state {
     bool open;
-    int epoll, listener, local /* -1: none */;
-    enum stream_end listens;
+    int epoll;
+    struct stream_listen listen;
     struct mr_card card;
     struct stream_peer *peers;
     struct stream_in *ins;
@@ -217,8 +239,44 @@ void mr_stream_offer_rails_to(struct stream_peer *p);
 void mr_stream_begin_closing(struct stream_peer *p);
 void mr_stream_take_offer(struct stream_peer *p, const uint8_t *offer, uint32_t len);
 void mr_stream_take_count(struct stream_peer *p, uint32_t count);
-void mr_stream_end_rails(struct stream_peer *p);
+void mr_stream_end_rails(struct stream_peer *p, bool ends);
 void mr_stream_close_all_rails(void);
 void mr_stream_hear_of_loss(struct stream_peer *p);
+void mr_stream_hear_off(struct stream_peer *p);
+/* True: BYE follows once the way and the ring need no frames any more. */
+bool mr_stream_leave_later(struct stream_peer *p);
+void mr_stream_leave_still(struct stream_peer *p); /* a packet was sent again: the process leaves nevertheless */
+/* The channel to other hosts has closed the way. MR_UNRAILED_GOES_ON: packets follow over our connection. */
+enum mr_unrailed mr_stream_way_is_closed(struct stream_peer *p, int error);
+/* The guest has failed. True: that is said once the way is closed (mr_stream_lose). */
+bool mr_stream_lose_way(struct stream_peer *p, int error);
+int mr_stream_drop_way(struct stream_peer *p, int error); /* returns the guest's error, or this */
+void mr_stream_free_way(struct stream_peer *p);
+
+static inline bool mr_stream_has_way(const struct stream_peer *p)
+{
+    return p->way.state != RAILS_NONE;
+}
+
+static inline bool mr_stream_pauses(const struct stream_peer *p)
+{
+    return p->way.pauses;
+}
+
+static inline bool mr_stream_leaves(const struct stream_peer *p)
+{
+    return p->way.leaves;
+}
+
+static inline void mr_stream_stay(struct stream_peer *p)
+{
+    p->way.leaves = false;
+}
+
+/* The two part: they may offer rails again. */
+static inline void mr_stream_unbar(struct stream_peer *p)
+{
+    p->way.barred = false;
+}
 
 #endif

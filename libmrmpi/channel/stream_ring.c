@@ -21,10 +21,10 @@ void mr_stream_offer_ring(struct stream_peer *p)
     struct stream_frame frame = {.what = FRAME_RING, .len = sizeof shape, .hdr.seq = ++p->ring.number};
     struct iovec part[2] = {{&frame, sizeof frame}, {&shape, sizeof shape}};
     struct stream_bytes *b;
-    int fd = p->local ? mr_job_ring_make(&p->ring.memory, shape) : -ENOTSUP;
+    int fd = p->out.local ? mr_job_ring_make(&p->ring.memory, shape) : -ENOTSUP;
 
     if (fd < 0) {
-        if (p->local)
+        if (p->out.local)
             mr_log(MR_LOG_INFO, "process %u of another job: no shared memory with it: %s",
                    mr_guest_card(mr_stream_guest_of(p))->rank, strerror(-fd));
         return;
@@ -38,7 +38,7 @@ void mr_stream_offer_ring(struct stream_peer *p)
         mr_stream_drop_ring(p);
         return;
     }
-    b = container_of(p->last, struct stream_bytes, next);
+    b = container_of(p->out.last, struct stream_bytes, next);
     b->fd = fd;
     mr_stream_want_room(p);
 }
@@ -46,7 +46,7 @@ void mr_stream_offer_ring(struct stream_peer *p)
 /* The receiver has mapped our ring: the packets that follow go there. */
 void mr_stream_use_ring(struct stream_peer *p, uint32_t number)
 {
-    if (!p->ring.memory.head || p->ring.used || number != p->ring.number || p->leaves ||
+    if (!p->ring.memory.head || p->ring.used || number != p->ring.number || mr_stream_leaves(p) ||
         !mr_stream_say(p, FRAME_USED, 0, NULL, 0))
         return;
     p->ring.used = true;
@@ -58,7 +58,7 @@ void mr_stream_use_ring(struct stream_peer *p, uint32_t number)
 
 static __attribute__((noinline)) void wake_reader(struct stream_peer *p)
 {
-    if (mr_stream_say(p, FRAME_WAKE, 0, NULL, 0) && !p->connecting && !mr_stream_write_waiting(p))
+    if (mr_stream_say(p, FRAME_WAKE, 0, NULL, 0) && !p->out.connecting && !mr_stream_write_waiting(p))
         mr_stream_note_failure(p);
 }
 
@@ -88,9 +88,9 @@ int mr_stream_ring_send(struct mr_vc *vc, const struct mr_hdr *hdr, const void *
 {
     struct stream_peer *p = vc->stream;
 
-    p->leaves = false;
-    if (unlikely(p->leaving)) { /* BYE was not the last */
-        p->leaving = false;
+    mr_stream_stay(p);
+    if (unlikely(p->out.leaving)) { /* BYE was not the last */
+        p->out.leaving = false;
         mr_stream_say(p, FRAME_WAKE, 0, NULL, 0);
     }
     if (p->ring.first || !mr_ring_write(&p->ring.writer, hdr, payload, len))
@@ -104,7 +104,7 @@ bool mr_stream_ring_send_short(struct mr_vc *vc, const void *payload, size_t len
     struct mr_hdr hdr = {.note = vc->note, .seq = vc->next_seq, .rank = rank, .tag = tag, .ctx = ctx};
     struct stream_peer *p = vc->stream;
 
-    if (vc->error || p->leaving || p->leaves || p->ring.first)
+    if (vc->error || p->out.leaving || mr_stream_leaves(p) || p->ring.first)
         return false;
     if (!mr_ring_write_brief(&p->ring.writer, &hdr, payload, len))
         return false;
