@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The laboratory itself: what is missing is named, several may run at once, a job that hangs is ended and named, and nothing
-# is left behind.
+# The laboratory itself: what is missing is named, several may run at once, a job that hangs is ended and named, a machine
+# whose kernel hangs is booted again, and nothing is left behind.
 # timeout: 540
 . "$(dirname "$0")/../tap.sh"
 top=$(cd "$(dirname "$0")/../.." && pwd)
@@ -62,6 +62,16 @@ like "the next job ran" '^the next one$' "$tmp/hang"
 like "and its status is told" '^job next: exit 0$' "$tmp/hang"
 like "a job that failed" '^job fails: exit 1$' "$tmp/hang"
 cat "$tmp/hang.err" | sed 's/^/# /'
+# a frozen process stands for one that waits in the kernel for ever
+frozen='if ! test -e /lab/again; then mkdir /tmp/cg && mount -t cgroup -o freezer none /tmp/cg && mkdir /tmp/cg/x &&
+  (sleep 1000 & echo $! >/tmp/cg/x/tasks; echo FROZEN >/tmp/cg/x/freezer.state; wait); fi; echo thawed'
+"$lab" --seconds 300 'before: echo before' "stuck 6: ${frozen//$'\n'/ }" 'next: echo the next one' >"$tmp/stuck" 2>"$tmp/stuck.err"
+is "a process that cannot be killed: the machine is booted again, and the job and the next one end" "$? $(xargs <"$tmp/stuck")" \
+  "0 before job before: exit 0 thawed job stuck: exit 0 the next one job next: exit 0"
+like "which is told" "^lab: the machine's kernel hangs in job stuck; booted again" "$tmp/stuck.err"
+like "with the process" '^lab: +[0-9]+ D +refrigerator +sleep 1000$' "$tmp/stuck.err"
+is "once" "$(grep -c '^lab: up after' "$tmp/stuck.err")" 2
+
 # Up within 30 s, on a machine that has other work, too: what its threads waited for a processor does not count, unless
 # they worked all that time. (They wait for each other, so on a crowded machine they work more: there are two more tries.)
 boot() {
