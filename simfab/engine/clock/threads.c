@@ -17,7 +17,11 @@
 #include "simfab/proto.h"
 
 #define SPIN_CPU_NS 50000000ull /* processor time without a call before an actor is taken for a spinner */
-#define KNOWN_NS    50000ull    /* the same for a known spinner */
+/*
+ * The same for a known spinner. On virtual machines a switch to the thread, an interrupt or a page may take tens of
+ * microseconds, which are none of the thread's work: a spinner left out before it has looked at its memory is late.
+ */
+#define KNOWN_NS 150000ull
 
 void thread_forget(struct actor *a)
 {
