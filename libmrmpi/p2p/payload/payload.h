@@ -21,8 +21,8 @@ struct mr_payload {
 };
 
 /*
- * One packet with the bytes [at, at + len) of the packed message; len is 0 or at least what mr_vc_send takes. hdr may
- * be reused on return, and so may buf, unless there is an owner. 0 or negative errno, as mr_vc_send.
+ * One packet with the bytes [at, at + len) of the packed message, at most as many as mr_vc_send takes. hdr may be
+ * reused on return, and so may buf, unless there is an owner. Returns 0 or negative errno, as mr_vc_send.
  */
 #define MR_PAYLOAD(way, can)                                                                                           \
     int mr_payload_##way(const struct mr_payload *p, struct mr_hdr *hdr, size_t at, size_t len);
