@@ -409,8 +409,10 @@ static void print_protocol(const struct pairs *p, int a, int b)
 
 static const char *mover(const struct pairs *p, int a, int b)
 {
-    if (rule_against_rdma(p, &p->of[a]) || mr_kinds_by_rdma(mr_kinds_set(p->kinds), p->by_ring) == MR_LINK_KINDS)
+    if (rule_against_rdma(p, &p->of[a]))
         return NULL;
+    if (mr_kinds_by_rdma(mr_kinds_set(p->kinds), p->by_ring) == MR_LINK_KINDS)
+        return value_goes_as_datagrams(p->kinds, p->by_ring) ? "as datagrams" : NULL;
     return why_written(p, &p->of[a], &p->of[b]) ? "written by the sender" : "read by the receiver";
 }
 
@@ -455,6 +457,7 @@ static void print_costs(const struct pairs *p, int a, int b, const struct mr_pai
     if (!w.packet_mbps)
         return; /* unknown */
     w.devices = count_devices(&p->of[a], rails);
+    w.datagrams = value_goes_as_datagrams(p->kinds, p->by_ring);
     costs_print_to(&w, mover(p, a, b));
 }
 

@@ -36,15 +36,26 @@ static const char *name_kinds(const struct mr_kinds *kinds, char out[MR_KINDS_TE
     return out;
 }
 
+static bool packets_in_ring(const struct mr_kinds *kinds, bool by_ring)
+{
+    return by_ring && mr_kind_is(mr_kinds_bulk(mr_kinds_set(kinds)), MR_IS_RING);
+}
+
+bool value_goes_as_datagrams(const struct mr_kinds *kinds, bool by_ring)
+{
+    unsigned set = mr_kinds_set(kinds);
+
+    return mr_kinds_by_rdma(set, by_ring) == MR_LINK_KINDS && !packets_in_ring(kinds, by_ring) &&
+           mr_kinds_that_are(set, MR_IS_DATAGRAM) && mr_config.ud_pool && strcasecmp(mr_config.ud_rndv, "copy");
+}
+
 const char *value_without_rdma(const struct mr_kinds *kinds, bool by_ring)
 {
     static char text[2 * MR_KINDS_TEXT];
-    unsigned set = mr_kinds_set(kinds);
-    bool datagrams =
-        mr_kinds_that_are(set, MR_IS_DATAGRAM) && mr_config.ud_pool && strcasecmp(mr_config.ud_rndv, "copy");
+    bool datagrams = value_goes_as_datagrams(kinds, by_ring);
     char names[MR_KINDS_TEXT];
 
-    if (by_ring && mr_kind_is(mr_kinds_bulk(set), MR_IS_RING))
+    if (packets_in_ring(kinds, by_ring))
         snprintf(text, sizeof text, "in packets (MRMPI_RING_DESIGN=%s)", mr_config.ring_design);
     else
         snprintf(text, sizeof text, "%s, since there is no RDMA over %s%s",

@@ -24,6 +24,7 @@ struct mr_cost_way {
     uint32_t cut_at;      /* from this length on */
     unsigned devices;     /* whose memory is registered */
     bool outruns;         /* a rail carries more than a processor copies */
+    bool datagrams;       /* large messages are datagrams into the receiver's memory */
 };
 
 static inline uint64_t mr_cost_wire_ns(uint64_t bytes, uint32_t mbps)
@@ -51,10 +52,14 @@ static inline uint64_t mr_cost_asked_ns(const struct mr_model *m, const struct m
     return m->trip_ns + mr_cost_eager_ns(m, w, len);
 }
 
-/* Read by the receiver, or written by the sender when the receiver has answered: both are three trips one way. */
+/*
+ * Read by the receiver, or written by the sender when the receiver has answered: both are three trips one way. Before
+ * datagrams the receiver posts a place for each, and clears the sender: a round trip more.
+ */
 static inline uint64_t mr_cost_rdma_ns(const struct mr_model *m, const struct mr_cost_way *w, uint64_t len)
 {
-    return m->gap_ns + mr_cost_wire_ns(len, len < w->cut_at ? w->packet_mbps : w->all_mbps);
+    return m->gap_ns + (w->datagrams ? m->trip_ns : 0) +
+           mr_cost_wire_ns(len, len < w->cut_at ? w->packet_mbps : w->all_mbps);
 }
 
 /* Registrations at both sides, one after the other. With rails that outrun copies, of one device first. */
