@@ -55,7 +55,7 @@ void mr_comm_put(struct mr_comm *c)
         c->next_live->prev_live = c->prev_live;
     *(c->prev_live ? &c->prev_live->next_live : &mr_comms) = c->next_live;
     /* Messages of operations that others gave up may still come, and must not meet those of another communicator. */
-    if (!c->passing && !c->part && !c->fault && !c->window_revoked)
+    if (!c->passing && !c->part && !c->fault && !c->source_revoked)
         mr_context_release(c->context);
     if (c->peers_before) {
         mr_group_put(c->peers);

@@ -216,8 +216,9 @@ struct mr_comm {
     struct mr_group *peers_before; /* revoked: its peers, in place of whom nobody is there now; else NULL */
     struct mr_comm *next_live, *prev_live;
     uint64_t born;                /* its number among all communicators made here, from 1 on: never used again */
-    uint64_t window_of;           /* of a window's own: born of the one that the window was made from; else 0 */
-    bool window_revoked;          /* the latter has been revoked: nothing in the window waits for others any more */
+    uint64_t made_from;           /* of a window's own, or a file's: born of the one given by the program; else 0 */
+    bool source_revoked;          /* the latter has been revoked: nothing in the object waits for others any more */
+    bool of_window;               /* its messages carry data of a window */
     struct mr_place *place;       /* coll/place.h, NULL until the first use */
     struct mr_node *node;         /* coll/node/area.h, NULL: none */
     struct mr_grid *grid;         /* coll/grid.h, NULL: none */

@@ -188,8 +188,10 @@ enum mr_err mr_file_open(struct mr_comm *c, const char *name, unsigned amode, co
     if (!f)
         return err;
     f->comm = own;
-    if (!err)
+    if (!err) {
+        mr_comm_set_source(own, c);
         err = begin_file(f, hints);
+    }
     if (!err && amode & MR_FILE_APPEND) {
         err = mr_file_end(f, &f->at);
         err = mr_file_shared_set(f, f->at, err);

@@ -348,11 +348,11 @@ bool mr_recv_is_pending(const struct mr_request *r);
 
 void mr_comm_revoke(struct mr_comm *c);
 /*
- * own is the communicator of a window made from c. When c is revoked, mr_comm_fault(own) becomes MR_ERR_REVOKED;
- * messages of own go on, because operations on the window that are under way come to their ends. Only where
- * processes meet at the window's end whatever has happened: under mrrun --recover, and with members of several jobs.
+ * own is the communicator of a window or file made from c. When c is revoked, mr_comm_fault(own) becomes
+ * MR_ERR_REVOKED; messages of own go on, because operations under way come to their ends. Only where processes meet at
+ * the object's end whatever has happened: under mrrun --recover, and with members of several jobs.
  */
-void mr_comm_set_window(struct mr_comm *own, const struct mr_comm *c);
+void mr_comm_set_source(struct mr_comm *own, const struct mr_comm *c);
 
 /*
  * Agreement of the living members, of both groups of an intercommunicator: the bits of their votes, ANDed, and the

@@ -58,16 +58,26 @@ static bool replace_peers(struct mr_comm *c)
     return true;
 }
 
-static void revoke_window(struct mr_comm *own)
+static void revoke_source(struct mr_comm *own)
 {
-    own->window_revoked = mr_config.recover || mr_comm_is_mixed(own);
+    own->source_revoked = mr_config.recover || mr_comm_is_mixed(own);
 }
 
-void mr_comm_set_window(struct mr_comm *own, const struct mr_comm *c)
+/* Windows and files, and the windows that files have (io/shared.c). */
+static void revoke_objects_of(const struct mr_comm *c)
 {
-    own->window_of = c->born;
-    if (c->fault == MR_ERR_REVOKED) /* just now */
-        revoke_window(own);
+    for (struct mr_comm *d = mr_comms; d; d = d->next_live)
+        if (d->made_from == c->born) {
+            revoke_source(d);
+            revoke_objects_of(d);
+        }
+}
+
+void mr_comm_set_source(struct mr_comm *own, const struct mr_comm *c)
+{
+    own->made_from = c->born;
+    if (c->fault == MR_ERR_REVOKED || c->source_revoked) /* just now */
+        revoke_source(own);
 }
 
 static void revoke_here(struct mr_comm *c)
@@ -77,9 +87,7 @@ static void revoke_here(struct mr_comm *c)
     c->fault = MR_ERR_REVOKED;
     if (c->local)
         c->local->fault = MR_ERR_REVOKED;
-    for (struct mr_comm *d = mr_comms; d; d = d->next_live)
-        if (d->window_of == c->born)
-            revoke_window(d);
+    revoke_objects_of(c);
     mr_pt2pt.ended = mr_vc_get_peer(mr_vc_nowhere(mr_launch_info()->size)); /* receives ask */
     mr_match_each(&mr_pt2pt.posted, refuse_receive, c);
     mr_request_each(c, refuse_send);

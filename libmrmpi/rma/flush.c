@@ -136,7 +136,7 @@ enum mr_err mr_lock_begin(struct mr_rma_peer *p)
 
 static bool is_lock_held(const struct mr_rma_peer *p, uint32_t goal)
 {
-    return p->held || (!p->locking && p->refused) || p->win->comm->window_revoked;
+    return p->held || (!p->locking && p->refused) || p->win->comm->source_revoked;
 }
 
 enum mr_err mr_lock_ensure(struct mr_rma_peer *p)

@@ -124,7 +124,7 @@ bool mr_win_lacks_member(const struct mr_win *w)
 
 enum mr_err mr_win_refusal(const struct mr_win *w)
 {
-    if (likely(!w->comm->window_revoked))
+    if (likely(!w->comm->source_revoked))
         return MR_SUCCESS;
     return mr_fail(MR_ERR_REVOKED, "the communicator that the window was made from has been revoked");
 }

@@ -340,7 +340,8 @@ enum mr_err mr_win_make(struct mr_comm *c, enum mr_win_flavor flavor, const stru
     err = mr_comm_dup(c, wrong, &own);
     if (err)
         return err;
-    mr_comm_set_window(own, c);
+    own->of_window = true;
+    mr_comm_set_source(own, c);
     w = new_window(own, flavor, part);
     if (!w)
         return mr_fail(MR_ERR_NO_MEM, "no memory for a window");

@@ -7,6 +7,7 @@
  * - root: rank 0 dies; agreements and a shrink without the root of the tree.
  * - revoke: nobody dies; ranks that wait in different ways for others hear of a revocation.
  * - revoked: nobody dies; ranks that wait in a window hear of the revocation of the communicator that it was made from.
+ * - revoked-files: the same in files.
  * - background: agreements and shrinks in the background, several at a time.
  * - groups: agreements of two groups; then a rank dies.
  * - all: all ranks but the last die.
@@ -780,6 +781,130 @@ static void revoked_windows(void)
     keep_windows();
 }
 
+/* ---- files of a revoked communicator ----------------------------------------------------------------------------- */
+
+enum { CALL_WRITE, CALL_READ, CALL_ORDERED, CALL_READ_ORDERED, CALL_SEEK, CALL_VIEW, CALL_SIZE, CALL_ALLOCATE };
+enum { CALL_ATOMICITY = CALL_ALLOCATE + 1, CALL_SYNC, CALL_SPLIT, CALL_CLOSE, FILE_CALLS };
+
+/* together: through aggregators */
+static MPI_File open_scratch(MPI_Comm c, int together)
+{
+    char name[64];
+    MPI_File f;
+    MPI_Info info;
+    snprintf(name, sizeof(name), "/tmp/mrmpi-revoked.%d.%d", (int)getpid(), together);
+    FINE(MPI_Bcast(name, sizeof(name), MPI_CHAR, 0, MPI_COMM_WORLD));
+    FINE(MPI_Info_create(&info));
+    FINE(MPI_Info_set(info, "romio_cb_write", together ? "enable" : "disable"));
+    FINE(MPI_Info_set(info, "romio_cb_read", together ? "enable" : "disable"));
+    FINE(MPI_File_open(c, name, MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE, info, &f));
+    FINE(MPI_Info_free(&info));
+    return f;
+}
+
+/* A collective call, which some rank makes late or never. */
+static int call_file(MPI_File *f, int call)
+{
+    static int words[256];
+    int err;
+    switch (call) {
+    case CALL_WRITE:
+        return MPI_File_write_at_all(*f, rank * 1024, words, 256, MPI_INT, MPI_STATUS_IGNORE);
+    case CALL_READ:
+        return MPI_File_read_at_all(*f, rank * 1024, words, 256, MPI_INT, MPI_STATUS_IGNORE);
+    case CALL_ORDERED:
+        return MPI_File_write_ordered(*f, words, 256, MPI_INT, MPI_STATUS_IGNORE);
+    case CALL_READ_ORDERED:
+        return MPI_File_read_ordered(*f, words, 256, MPI_INT, MPI_STATUS_IGNORE);
+    case CALL_SEEK:
+        return MPI_File_seek_shared(*f, 0, MPI_SEEK_SET);
+    case CALL_VIEW:
+        return MPI_File_set_view(*f, 0, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL);
+    case CALL_SIZE:
+        return MPI_File_set_size(*f, 1 << 16);
+    case CALL_ALLOCATE:
+        return MPI_File_preallocate(*f, 1 << 16);
+    case CALL_ATOMICITY:
+        return MPI_File_set_atomicity(*f, 0);
+    case CALL_SYNC:
+        return MPI_File_sync(*f);
+    case CALL_SPLIT:
+        err = MPI_File_write_at_all_begin(*f, rank * 1024, words, 256, MPI_INT);
+        return err ? err : MPI_File_write_at_all_end(*f, words, MPI_STATUS_IGNORE);
+    default:
+        return MPI_File_close(f);
+    }
+}
+
+/* No call waits for others any more. A rank alone goes on. */
+static void use_revoked_file(MPI_File f, const MPI_Comm c)
+{
+    int x = rank, y = -1;
+    MPI_File g;
+    for (int call = 0; call < CALL_CLOSE; call++)
+        REVOKED(call_file(&f, call));
+    REVOKED(MPI_File_write_shared(f, &x, 1, MPI_INT, MPI_STATUS_IGNORE));
+    FINE(MPI_File_write_at(f, rank * 4, &x, 1, MPI_INT, MPI_STATUS_IGNORE));
+    FINE(MPI_File_read_at(f, rank * 4, &y, 1, MPI_INT, MPI_STATUS_IGNORE));
+    EQ(y, rank);
+    REVOKED(MPI_File_open(c, "/tmp/mrmpi-revoked", MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &g));
+    EQ(g, MPI_FILE_NULL);
+}
+
+/* The last rank does not make the call for which the others wait. */
+static void revoke_file(int call, int together)
+{
+    MPI_Comm c;
+    MPI_File f;
+    FINE(MPI_Comm_dup(MPI_COMM_WORLD, &c));
+    f = open_scratch(c, together);
+    FINE(call_file(&f, CALL_WRITE));
+    FINE(MPI_Barrier(MPI_COMM_WORLD));
+    if (rank == size - 1) {
+        usleep(3000);
+        FINE(MPIX_Comm_revoke(c));
+    } else {
+        REVOKED(call_file(&f, call));
+    }
+    if (f != MPI_FILE_NULL) {
+        use_revoked_file(f, c);
+        REVOKED(MPI_File_close(&f));
+    }
+    EQ(f, MPI_FILE_NULL);
+    FINE(MPI_Comm_free(&c));
+}
+
+/* Files of other communicators go on. */
+static void keep_files(void)
+{
+    MPI_Comm c, d;
+    MPI_File f[2];
+    int flag;
+    FINE(MPI_Comm_dup(MPI_COMM_WORLD, &c));
+    f[0] = open_scratch(c, 0);
+    FINE(MPI_Comm_free(&c));
+    FINE(MPI_Comm_dup(MPI_COMM_WORLD, &d));
+    f[1] = open_scratch(MPI_COMM_WORLD, 1);
+    if (rank == 0)
+        FINE(MPIX_Comm_revoke(d));
+    do
+        FINE(MPIX_Comm_is_revoked(d, &flag));
+    while (!flag);
+    for (int i = 0; i < 2; i++)
+        for (int call = 0; call < FILE_CALLS; call++)
+            FINE(call_file(&f[i], call));
+    FINE(MPI_Comm_free(&d));
+}
+
+static void revoked_files(void)
+{
+    keep_files();
+    for (int call = 0; call < FILE_CALLS; call++)
+        for (int together = 0; together < 2; together++)
+            revoke_file(call, together);
+    keep_files();
+}
+
 /* ---- in the background ------------------------------------------------------------------------------------------- */
 
 static void background(void)
@@ -1121,6 +1246,8 @@ int main(int argc, char **argv)
         revoke_some();
     else if (!strcmp(what, "revoked"))
         revoked_windows();
+    else if (!strcmp(what, "revoked-files"))
+        revoked_files();
     else if (!strcmp(what, "background"))
         background();
     else if (!strcmp(what, "groups"))

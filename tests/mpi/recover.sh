@@ -27,6 +27,7 @@ for n in 3 6; do
   ok "the first dies" recover $n root
   ok "a revocation reaches ranks that wait in any way" recover $n revoke
   ok "and in windows made from the communicator" recover $n revoked
+  ok "and in files opened with it" recover $n revoked-files
   ok "agreements and shrinks in the background" recover $n background
 done
 for dead in 0 1 3; do
@@ -55,7 +56,7 @@ ok "without a failure nothing differs" recover 4 chaos 1 30 0
 
 for kind in auto ud; do
   export MRMPI_LINKS=$kind
-  for case in failure root revoke revoked background groups "windows 0" "windows 1" "windows 2" "windows 3" "files 0" "files 3" "early 0" ${all:+"early 2"}; do
+  for case in failure root revoke revoked revoked-files background groups "windows 0" "windows 1" "windows 2" "windows 3" "files 0" "files 3" "early 0" ${all:+"early 2"}; do
     # shellcheck disable=SC2086
     ok "two hosts ($kind): $case" far 4 $case
   done

@@ -127,7 +127,7 @@ enum mr_err mr_comm_fault(const struct mr_comm *comm)
 
     if (unlikely(c->losses != mr_pt2pt.num_lost))
         count_failed(c);
-    return unlikely(c->window_revoked) ? MR_ERR_REVOKED : c->fault;
+    return unlikely(c->source_revoked) ? MR_ERR_REVOKED : c->fault;
 }
 
 bool mr_comm_unacked(const struct mr_comm *c)

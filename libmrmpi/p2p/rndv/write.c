@@ -118,7 +118,7 @@ static bool write_recv(struct mr_rndv *r, const struct mr_hdr *hdr, const void *
 /* A matched receive (mr_imrecv) has no communicator: it is none of a window. */
 static bool is_in_window(const struct mr_request *req)
 {
-    return req->comm && req->comm->window_of;
+    return req->comm && req->comm->of_window;
 }
 
 static bool write_recv_datagrams(struct mr_rndv *r, const struct mr_hdr *hdr, const void *payload, size_t len)
