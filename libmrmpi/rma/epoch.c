@@ -391,10 +391,38 @@ enum mr_err mr_win_unlock(struct mr_win *w, int rank)
     return mr_rma_poll(w, polls, rank == w->comm->rank, err ? err : mr_win_refusal(w));
 }
 
+/* All that are wanted; the first error. */
+static enum mr_err unlock_wanted(struct mr_win_state *s)
+{
+    enum mr_err first = MR_SUCCESS, err;
+
+    for (struct mr_rma_peer *p = s->peers; p; p = p->next)
+        if (p->wanted && (err = unlock(p)) && !first)
+            first = err;
+    return first;
+}
+
 /*
  * Locks without messages are taken at once, since the program may load and store in the protected memory. The others
- * are requested with their first operation.
+ * are requested with their first operation. After an error no lock is held, and no epoch is open.
  */
+static enum mr_err lock_near_targets(struct mr_win *w)
+{
+    struct mr_win_state *s = w->in;
+    enum mr_err err = MR_SUCCESS;
+
+    for (int i = 0; i < w->comm->size && !err; i++)
+        if (s->target[i].mutex) {
+            struct mr_rma_peer *p = mr_rma_peer_get(w, i);
+
+            if (!p)
+                return MR_ERR_NO_MEM;
+            p->wanted = MR_HOLD_SHARED;
+            err = mr_lock_begin(p);
+        }
+    return err;
+}
+
 enum mr_err mr_win_lock_all(struct mr_win *w, unsigned assert)
 {
     struct mr_win_state *s = w->in;
@@ -405,19 +433,14 @@ enum mr_err mr_win_lock_all(struct mr_win *w, unsigned assert)
     if (s->num_locked)
         return wrong("MPI_Win_lock_all while a rank is locked");
     s->all_unchecked = assert &MR_MODE_NOCHECK;
-    for (int i = 0; !s->all_unchecked && i < w->comm->size && !err; i++)
-        if (s->target[i].mutex) {
-            struct mr_rma_peer *p = mr_rma_peer_get(w, i);
-
-            if (!p)
-                return MR_ERR_NO_MEM;
-            p->wanted = MR_HOLD_SHARED;
-            err = mr_lock_begin(p);
-        }
+    if (!s->all_unchecked && (err = lock_near_targets(w))) {
+        unlock_wanted(s);
+        return err;
+    }
     s->fenced = false;
     s->lock_all = true;
     order_memory();
-    return err;
+    return MR_SUCCESS;
 }
 
 enum mr_err mr_win_unlock_all(struct mr_win *w)
@@ -428,9 +451,8 @@ enum mr_err mr_win_unlock_all(struct mr_win *w)
     if (!w->in->lock_all)
         return wrong("MPI_Win_unlock_all without MPI_Win_lock_all");
     first = mr_rma_flush_peers(w);
-    for (struct mr_rma_peer *p = w->in->peers; p; p = p->next)
-        if (p->wanted && (err = unlock(p)) && !first)
-            first = err;
+    err = unlock_wanted(w->in);
+    first = first ? first : err;
     w->in->lock_all = false;
     return mr_rma_poll(w, polls, false, first ? first : mr_win_refusal(w));
 }
@@ -439,11 +461,9 @@ void mr_epoch_abandon(struct mr_win *w)
 {
     struct mr_win_state *s = w->in;
 
-    for (struct mr_rma_peer *p = s->peers; p; p = p->next) {
-        if (p->wanted)
-            unlock(p);
+    unlock_wanted(s);
+    for (struct mr_rma_peer *p = s->peers; p; p = p->next)
         p->started = false;
-    }
     s->lock_all = false;
     s->num_locked = 0;
     if (s->access)

@@ -313,11 +313,44 @@ static void free_windows(MPI_Win *w)
     }
 }
 
+static int on_one_node(MPI_Comm c)
+{
+    MPI_Comm node;
+    int n;
+    FINE(MPI_Comm_split_type(c, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node));
+    MPI_Comm_size(node, &n);
+    FINE(MPI_Comm_free(&node));
+    return n == size;
+}
+
+/*
+ * The dead one has the owner's lock. An MPI_Win_lock_all that fails begins no epoch, and gives back what it got: the
+ * heir then gets the locks of all others alone. fails: it does.
+ */
+static void lock_all_in_vain(MPI_Win w, MPI_Comm c, int dead, int owner, int fails)
+{
+    int err = MPI_Win_lock_all(0, w), heir = dead == 0, x = 1;
+    if (err || fails) {
+        FAILED(err);
+        EQ(class_of(MPI_Win_unlock_all(w)), MPI_ERR_RMA_SYNC);
+        EQ(class_of(MPI_Win_flush_all(w)), MPI_ERR_RMA_SYNC);
+    } else {
+        ENDS(MPI_Win_unlock_all(w));
+    }
+    FAILED(MPIX_Comm_agree(c, &x)); /* all have tried */
+    for (int target = 0; rank == heir && target < size; target++)
+        if (target != dead && target != owner) {
+            FINE(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, target, 0, w));
+            FINE(MPI_Put(&rank, 1, MPI_INT, target, rank, 1, MPI_INT, w));
+            FINE(MPI_Win_unlock(target, w));
+        }
+}
+
 static void windows(int dead)
 {
     MPI_Win w[2][WINDOWS];
     MPI_Comm c, rest;
-    int owner = size - 1, x = 0;
+    int owner = size - 1, x = 0, near = on_one_node(MPI_COMM_WORLD);
     FINE(MPI_Comm_dup(MPI_COMM_WORLD, &c));
     for (int allocated = 0; allocated < 2; allocated++)
         make_windows(c, allocated, w[allocated]);
@@ -340,6 +373,8 @@ static void windows(int dead)
     FAILED(MPI_Recv(&x, 1, MPI_INT, dead, 0, c, MPI_STATUS_IGNORE));
     for (int allocated = 0; allocated < 2; allocated++)
         use_windows(w[allocated], dead);
+    for (int allocated = 0; allocated < 2; allocated++)
+        lock_all_in_vain(w[allocated][HELD], c, dead, owner, allocated && near);
     FAILED(MPIX_Comm_agree(c, &x));
     for (int allocated = 0; allocated < 2; allocated++)
         free_windows(w[allocated]);
@@ -639,16 +674,15 @@ static void take_lock(MPI_Win w, int target)
 static void wait_for_lock(MPI_Win w, int target, int how)
 {
     int x = 1, exclusive = how == IN_LOCK, err, last;
-    if (how == IN_ALL) {
+    if (how == IN_ALL)
         err = MPI_Win_lock_all(0, w);
-    } else {
+    else
         err = MPI_Win_lock(exclusive ? MPI_LOCK_EXCLUSIVE : MPI_LOCK_SHARED, target, 0, w);
-        if (err) {
-            REVOKED(err);
-            return;
-        }
+    if (err) { /* no epoch has begun */
+        REVOKED(err);
+        return;
     }
-    if (!err && rank % 2 == 0)
+    if (rank % 2 == 0)
         err = MPI_Put(&x, 1, MPI_INT, target, 1, 1, MPI_INT, w);
     last = how == IN_ALL ? MPI_Win_unlock_all(w) : MPI_Win_unlock(target, w);
     if (how == IN_ALL && !err && !last) /* no lock was needed */
