@@ -13,6 +13,7 @@
  * - all: all ranks but the last die.
  * - windows DEAD: that rank dies with locks of the last rank's part of windows, for which others wait.
  * - files DEAD: that rank dies with files open.
+ * - abandoned: the last rank has no window, which the others have got; after a revocation, and after rank 0's death.
  * - early DEAD: that rank dies, and one of the others frees its windows and closes its file while others still need it.
  * - abort: rank 1 dies; an operation with it, under MPI_ERRORS_ABORT, ends the job.
  * - told: ranks die one after the other; how soon the others know.
@@ -22,6 +23,7 @@
  *   middle rank 1 is stopped for STOPPED seconds.
  * - chaos: ranks die at random moments up to LONGEST_US, of SIGKILL; survivors repair their communicator and continue.
  */
+#include <dlfcn.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -815,6 +817,100 @@ static void revoked_windows(void)
     keep_windows();
 }
 
+/* ---- a window that one rank has not got ------------------------------------------------------------------------- */
+
+/* What the library does where MPI_Win_create has failed, after the others have got the window (mr_win_make). */
+static void abandon_window(void *w, void *arg)
+{
+    union {
+        void *at;
+        void (*call)(void *w);
+    } f = {dlsym(RTLD_DEFAULT, "mr_win_abandon")};
+    CHECK(f.at);
+    CHECK((*(int *)arg)++ == 0);
+    f.call(w);
+}
+
+static void abandon_the_window(void)
+{
+    union {
+        void *at;
+        void (*call)(void (*f)(void *w, void *arg), void *arg);
+    } each = {dlsym(RTLD_DEFAULT, "mr_win_each")};
+    int n = 0;
+    CHECK(each.at);
+    each.call(abandon_window, &n);
+    EQ(n, 1);
+}
+
+/* Each operation on the part of the rank without the window is refused, with the error of the failure. */
+static void use_abandoned(MPI_Win w, int target, int class)
+{
+    static int big[BIG_WORDS], got[BIG_WORDS];
+    enum { SHORT_PUT, LONG_PUT, SHORT_GET, LONG_GET, UPDATE, FETCH, OPERATIONS };
+    for (int op = 0; op < OPERATIONS; op++) {
+        int n = op == LONG_PUT || op == LONG_GET ? BIG_WORDS : 8, err;
+        if (op == SHORT_PUT || op == LONG_PUT)
+            err = MPI_Put(big, n, MPI_INT, target, 0, n, MPI_INT, w);
+        else if (op == SHORT_GET || op == LONG_GET)
+            err = MPI_Get(got, n, MPI_INT, target, 0, n, MPI_INT, w);
+        else if (op == UPDATE)
+            err = MPI_Accumulate(big, n, MPI_INT, target, 0, n, MPI_INT, MPI_SUM, w);
+        else
+            err = MPI_Fetch_and_op(big, got, MPI_INT, target, 0, MPI_SUM, w);
+        EQ(class_of(err ? err : MPI_Win_flush(target, w)), class);
+    }
+}
+
+/* c is revoked, or rank 0 dies. */
+static void abandon(int dies)
+{
+    int *mem, last = size - 1, flag = 0, x = 0;
+    MPI_Comm c;
+    MPI_Win w;
+    FINE(MPI_Comm_dup(MPI_COMM_WORLD, &c));
+    MPI_Comm_set_errhandler(c, MPI_ERRORS_RETURN);
+    w = make_window(c, &mem, 0);
+    if (!dies && rank != last) /* no epoch begins after the revocation */
+        hold(w, MPI_LOCK_SHARED, last);
+    for (int from = 1; rank == 0 && from < size; from++)
+        FINE(MPI_Recv(&x, 1, MPI_INT, from, 4, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    if (rank == 0 && dies)
+        die();
+    else if (rank == 0)
+        FINE(MPIX_Comm_revoke(c));
+    else
+        FINE(MPI_Send(&x, 1, MPI_INT, 0, 4, MPI_COMM_WORLD));
+    while (!dies && !flag)
+        FINE(MPIX_Comm_is_revoked(c, &flag));
+    if (dies)
+        FAILED(MPI_Recv(&x, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    if (rank == last) {
+        abandon_the_window();
+        for (int to = dies; to < last; to++)
+            FINE(MPI_Send(&x, 1, MPI_INT, to, 3, MPI_COMM_WORLD));
+        for (int from = dies; from < last; from++)
+            FINE(MPI_Recv(&x, 1, MPI_INT, from, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    } else {
+        FINE(MPI_Recv(&x, 1, MPI_INT, last, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+        if (dies)
+            FINE(MPI_Win_lock(MPI_LOCK_SHARED, last, 0, w));
+        use_abandoned(w, last, dies ? MPIX_ERR_PROC_FAILED : MPIX_ERR_REVOKED);
+        flag = class_of(MPI_Win_unlock(last, w));
+        CHECK(flag == (dies ? MPI_SUCCESS : MPIX_ERR_REVOKED));
+        FINE(MPI_Send(&x, 1, MPI_INT, last, 3, MPI_COMM_WORLD));
+        ENDS(MPI_Win_free(&w));
+    }
+    free(mem);
+    FINE(MPI_Comm_free(&c));
+}
+
+static void abandoned(void)
+{
+    abandon(0);
+    abandon(1);
+}
+
 /* ---- files of a revoked communicator ----------------------------------------------------------------------------- */
 
 enum { CALL_WRITE, CALL_READ, CALL_ORDERED, CALL_READ_ORDERED, CALL_SEEK, CALL_VIEW, CALL_SIZE, CALL_ALLOCATE };
@@ -1292,6 +1388,8 @@ int main(int argc, char **argv)
         windows((int)seed);
     else if (!strcmp(what, "files"))
         files((int)seed);
+    else if (!strcmp(what, "abandoned"))
+        abandoned();
     else if (!strcmp(what, "early"))
         early((int)seed);
     else if (!strcmp(what, "abort"))

@@ -33,6 +33,7 @@ done
 for dead in 0 1 3; do
   ok "a rank dies with locks of windows (rank $dead, the last one's parts)" recover 4 windows $dead
 done
+ok "operations on a window that one rank has not got are errors of the failure" recover 4 abandoned
 for dead in 0 1; do
   ok "with files open (rank $dead)" recover 4 files $dead
 done
@@ -56,7 +57,7 @@ ok "without a failure nothing differs" recover 4 chaos 1 30 0
 
 for kind in auto ud; do
   export MRMPI_LINKS=$kind
-  for case in failure root revoke revoked revoked-files background groups "windows 0" "windows 1" "windows 2" "windows 3" "files 0" "files 3" "early 0" ${all:+"early 2"}; do
+  for case in failure root revoke revoked revoked-files abandoned background groups "windows 0" "windows 1" "windows 2" "windows 3" "files 0" "files 3" "early 0" ${all:+"early 2"}; do
     # shellcheck disable=SC2086
     ok "two hosts ($kind): $case" far 4 $case
   done
