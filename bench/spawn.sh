@@ -6,7 +6,7 @@
 # death of a rank (the slowest rank, ms): on this host, and on two simulated ones in their time. Messages between the
 # process and one that it has spawned: latency of 8 bytes (us), bandwidth of 64 KiB (GB/s), medians, beside the same two.
 # Last, how soon a rank that waits for another knows of its death (recover told, 7 deaths in each of RUNS runs, the latest,
-# ms of real time).
+# ms of real time): of mrrun itself and of an agent of mrrun, on a host and on two.
 # SPAWN_PARTS: spawn messages agree simulated told, or some of them; SPAWN_RANKS. A limit that is passed is told, and is exit
 # status 1: 50 ms for one process, 1 s for 64, agree no longer than the three, 20 ms to shrink (both: simulated, where a rank has
 # a core), 10 ms to know of a death on this host, 100 ms between hosts (both: on a quiet machine).
@@ -206,12 +206,20 @@ told() { # WORDS...: mrrun and its options
   done
   latest=$(sort -g "$tmp/told" | tail -n 1)
 }
+told_row() { # NAME LIMIT WORDS...
+  told "${@:3}"
+  printf '%22s %9s\n' "$1" "${latest:--}"
+  limit "${latest:-0}" "$2" "a death is known $1, ms"
+}
 if wanted told; then
-  told mrrun -n 8
-  printf '%22s %9s\n' "a death is known" "${latest:--}"
-  limit "${latest:-0}" 10 "known on this host, ms"
-  told simfab run --topology ../etc/topologies/two-hosts-two-rails.net --model hdr -- mrrun -n 8
-  printf '%22s %9s\n' "on two hosts" "${latest:--}"
-  limit "${latest:-0}" 100 "known between hosts, ms"
+  two=(simfab run --topology ../etc/topologies/two-hosts-two-rails.net --model hdr -- mrrun -n 8)
+  printf '#!/bin/sh\nshift\nexec "$@"\n' >"$tmp/here"
+  printf '#!/bin/sh\nhost=$1\nshift\nexec simfab exec "$host" -- "$@"\n' >"$tmp/there"
+  chmod +x "$tmp/here" "$tmp/there"
+  printf '%22s %9s\n' "a death is known" ms
+  told_row "on this host" 10 mrrun -n 8
+  told_row "by an agent" 10 mrrun -n 8 --launcher "$tmp/here" --hosts agent
+  told_row "on two hosts" 100 "${two[@]}"
+  told_row "on two, by agents" 100 "${two[@]}" --launcher "$tmp/there" --hosts h1,h2
 fi
 exit $bad
