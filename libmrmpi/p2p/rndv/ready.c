@@ -26,7 +26,7 @@
 #include "libmrmpi/p2p/rndv/protocols.h"
 #include "libmrmpi/p2p/rndv/stream.h"
 
-enum { VAIN = 8, REST = 64 }; /* announcements in vain until some are left out, and how many at most */
+#define REST 64u /* announcements left out after one in vain, at most: one more each time */
 
 static bool is_for(const struct mr_hdr *ready, const struct mr_request *send)
 {
@@ -111,8 +111,8 @@ void mr_rtr_void(struct mr_request *req)
     struct mr_rndv *r = req->proto;
     struct mr_stream *s = mr_stream_of(r->vc);
 
-    if (s && r->total <= mr_vc_eager_most(r->vc) && ++s->vain > VAIN)
-        s->rest = s->vain < REST ? s->vain : REST;
+    if (s && r->total <= mr_vc_eager_most(r->vc))
+        s->rest = s->vain < REST ? ++s->vain : REST;
     mr_rtr_recall(req);
     mr_rndv_drop(r);
 }
