@@ -30,7 +30,7 @@ static struct mr_batch_plan plan(const struct mr_model *m, const struct mr_batch
     bool last = end == all->bytes && len == all->last;
     struct mr_batch_plan p = {0};
 
-    if (!most || most < whole || all->last < MR_BATCH_WHOLE * whole || (!last && end > all->bytes - all->last))
+    if (!most || most < whole || all->last < whole || (!last && end > all->bytes - all->last))
         return p;
     bounce_from = all->bytes - prefix - least_bytes(most, all->bytes - prefix); /* of the bytes read */
     if (last) {

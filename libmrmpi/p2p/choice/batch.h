@@ -22,7 +22,6 @@
 #include "libmrmpi/base/model.h"
 
 #define MR_BATCH_MOST  131072u /* of a prefix, and of a bounce buffer */
-#define MR_BATCH_WHOLE 8u      /* on several rails, times the part that one rail carries alone */
 #define MR_BATCH_ALIKE 2u      /* consecutive batches equal to the one before them */
 
 struct mr_batch_size {
@@ -43,8 +42,7 @@ struct mr_batch_plan {
 
 /*
  * A message of len bytes is offered; the rails to its peer carry rate_mbps. Prefix and bounce buffer are not shorter
- * than whole, and messages are far longer: several rails would not share them evenly. `received` large messages have
- * been received, from any peer.
+ * than whole: several rails would not share them evenly. `received` large messages have been received, from any peer.
  */
 struct mr_batch_plan mr_batch_begin(struct mr_batch *b, const struct mr_model *m, uint64_t len, unsigned rate_mbps,
                                     uint64_t whole, uint64_t received);
