@@ -33,6 +33,11 @@ bool mr_win_has_orphans(const struct mr_win *w);
  */
 bool mr_win_lacks_member(const struct mr_win *w);
 /*
+ * The program is told of err. A target, or an adapter, may know of a failure before this process does: a program that
+ * leaves its epoch then may free the window nevertheless.
+ */
+void mr_win_note(struct mr_win *w, enum mr_err err);
+/*
  * MR_ERR_REVOKED once the communicator that the window was made from is revoked. No epoch begins then, and no call
  * waits for another program; calls that end an epoch or complete operations do so before the error.
  */
@@ -76,6 +81,7 @@ void mr_rma_scratch_free(void);
 
 /* An operation with a request of the program: the number of its parts under way. */
 struct mr_rma_job {
+    struct mr_win *win;
     struct mr_request *req;
     unsigned parts;
     enum mr_err err;

@@ -31,7 +31,7 @@ struct mr_rma_job *mr_rma_job_new(struct mr_win *w)
     struct mr_rma_job *j = calloc(1, sizeof(*j));
 
     if (j)
-        *j = (struct mr_rma_job){.req = mr_request_new(MR_REQ_RMA, w->comm), .parts = 1};
+        *j = (struct mr_rma_job){.win = w, .req = mr_request_new(MR_REQ_RMA, w->comm), .parts = 1};
     if (j && !j->req) {
         free(j);
         j = NULL;
@@ -55,6 +55,7 @@ void mr_rma_job_part_done(struct mr_rma_job *j, enum mr_err err)
         return;
     req = j->req;
     req->status.error = j->err;
+    mr_win_note(j->win, j->err);
     free(j);
     mr_request_complete(req);
     mr_request_put(req);

@@ -63,7 +63,7 @@ struct mr_win_part {
  */
 enum mr_err mr_win_make(struct mr_comm *c, enum mr_win_flavor flavor, const struct mr_win_part *part, enum mr_err wrong,
                         struct mr_win **out);
-/* MR_ERR_RMA_SYNC: an epoch is open. */
+/* MR_ERR_RMA_SYNC: an epoch is open, and no failure is known. */
 enum mr_err mr_win_may_close(const struct mr_win *w);
 /* Collective: all requested operations are done, everywhere. The window is gone, whatever the result. */
 enum mr_err mr_win_close(struct mr_win *w);

@@ -122,6 +122,11 @@ bool mr_win_lacks_member(const struct mr_win *w)
     return unlikely(mr_comm_fault(w->comm));
 }
 
+void mr_win_note(struct mr_win *w, enum mr_err err)
+{
+    w->in->failed |= err == MR_ERR_PROC_FAILED || err == MR_ERR_REVOKED;
+}
+
 enum mr_err mr_win_refusal(const struct mr_win *w)
 {
     if (likely(!w->comm->source_revoked))

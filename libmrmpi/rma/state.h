@@ -100,6 +100,7 @@ struct mr_win_state {
     struct mr_group *access, *exposure;
     bool lock_all, all_unchecked;
     bool abandoned;                /* the program has not got the window: mr_win_abandon */
+    bool failed;                   /* the program knows of a failure, perhaps earlier than we */
     bool asked;                    /* the last operation may have been to see whether something has changed: */
     unsigned in_vain;              /* polls in vain, in a row */
     unsigned calls;                /* that had nothing to wait for, and seemed to be no wait */

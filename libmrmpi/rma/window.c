@@ -369,7 +369,7 @@ static bool is_quiet(void *arg)
 
 enum mr_err mr_win_may_close(const struct mr_win *w)
 {
-    if (mr_epoch_is_over(w) || mr_win_lacks_member(w))
+    if (mr_epoch_is_over(w) || mr_win_lacks_member(w) || w->in->failed)
         return MR_SUCCESS;
     return mr_fail(MR_ERR_RMA_SYNC, "MPI_Win_free while an epoch is open");
 }
