@@ -12,7 +12,8 @@ START_TEST(written_while_one_of_ours_is_open)
     ck_assert(!mr_exchange_writes(&e, LEN, 1, false));
     e.open = 1;
     ck_assert(mr_exchange_writes(&e, LEN, 2, false));
-    ck_assert(mr_exchange_writes(&e, LEN, 1000, false));
+    ck_assert(mr_exchange_writes(&e, LEN, MR_EXCHANGE_MOST, false));
+    ck_assert(!mr_exchange_writes(&e, LEN, MR_EXCHANGE_MOST + 1, false));
     ck_assert(mr_exchange_writes(&e, MR_EXCHANGE_SHARED / 2, 2, true));
     ck_assert(!mr_exchange_writes(&e, MR_EXCHANGE_SHARED / 2, 3, true));
     e.open = 0;
@@ -33,7 +34,7 @@ static unsigned read_from(struct mr_exchange *e)
 START_TEST(who_is_late_is_read_from)
 {
     struct mr_exchange e = {.open = 1};
-    unsigned rest = MR_BACKOFF_FIRST;
+    unsigned rest = MR_EXCHANGE_FIRST;
 
     mr_exchange_landed(&e, MR_MODEL_LATE_NS + LEN, LEN);
     ck_assert_uint_eq(read_from(&e), 0);
@@ -45,7 +46,7 @@ START_TEST(who_is_late_is_read_from)
     ck_assert_uint_eq(rest, MR_BACKOFF_MOST);
     mr_exchange_landed(&e, 1000, LEN);
     mr_exchange_landed(&e, UINT64_MAX, LEN);
-    ck_assert_uint_eq(read_from(&e), MR_BACKOFF_FIRST);
+    ck_assert_uint_eq(read_from(&e), MR_EXCHANGE_FIRST);
 }
 END_TEST
 

@@ -4,8 +4,8 @@
  * and there a request to read, or the report that a message has been read, waits behind the data: both sides wait in
  * turn, and stay in this step (simulated, HDR, 64 KiB both ways one at a time over rails of 4 and 1 lanes: 13.6 GB/s
  * read, 18.4 written). So a message that comes while an offer to the same peer is open is written by that peer, which
- * has to answer our offer anyway. If other processes of the host keep the wire busy meanwhile, no process waits for one
- * of many messages under way, and reading costs the processors less.
+ * has to answer our offer anyway. With many messages under way no process waits for one of them, and reading costs the
+ * processors less; likewise if other processes of the host keep the wire busy meanwhile.
  *
  * A computing peer does not write, but could be read from. So if the peer is late writing, RDMA reads are used for some
  * messages, more and more each time.
@@ -22,7 +22,9 @@
 #include "libmrmpi/base/backoff.h"
 #include "libmrmpi/base/model.h"
 
-#define MR_EXCHANGE_SHARED (128u << 10) /* bytes under way of a process not alone on its host; more are read */
+#define MR_EXCHANGE_MOST   8u           /* transfers of a process, in both directions: with more they are read; */
+#define MR_EXCHANGE_SHARED (128u << 10) /* and bytes of them, if the process is not alone on its host */
+#define MR_EXCHANGE_FIRST  16u          /* messages read after the first late write */
 
 struct mr_exchange {
     unsigned open;           /* large messages that were offered to the peer and are not over */
@@ -35,7 +37,7 @@ struct mr_exchange {
  */
 static inline bool mr_exchange_writes(struct mr_exchange *e, size_t len, unsigned under_way, bool shared)
 {
-    if (!e->open || (shared && len * under_way > MR_EXCHANGE_SHARED))
+    if (!e->open || under_way > MR_EXCHANGE_MOST || (shared && len * under_way > MR_EXCHANGE_SHARED))
         return false;
     return !mr_backoff_skips(&e->reads);
 }
@@ -46,7 +48,7 @@ static inline void mr_exchange_landed(struct mr_exchange *e, uint64_t took_ns, s
     if (took_ns <= MR_MODEL_LATE_NS + len) /* a nanosecond for each byte */
         mr_backoff_succeeded(&e->reads);
     else
-        mr_backoff_failed(&e->reads, MR_BACKOFF_FIRST);
+        mr_backoff_failed(&e->reads, MR_EXCHANGE_FIRST);
 }
 
 #endif
