@@ -5,13 +5,12 @@
  * limit means the same on a busy machine. FILE gets the time taken, in seconds, and the longest time between two looks.
  * Tests have this program before the system's in their PATH.
  *
- * Every TICK_MS, or less often where looks would take more than 1/LOOKS_TAKE of a processor, or where there are more
- * than LOOKS in a limit and no FILE to be exact for, a look at /proc finds whether a thread of the test is ready to
- * run, and the processor time of all threads. If no thread is ready, the whole tick counts; else only the part that was
- * computed, so on an idle machine the time is a clock's. The test is the descendants of the outermost of these
- * programs, or of the process in TEST_ROOT: a command may wait for other processes of its test that wait for a
- * processor, such as the engine of its fabric. TEST_CLOCK is a file with the time in ms, for a machine that waits for
- * processors itself.
+ * Every TICK_MS, or less often where looks would take more than 1/LOOKS_TAKE of a processor, a look at /proc finds
+ * whether a thread of the test is ready to run, and the processor time of all threads. If no thread is ready, the whole
+ * tick counts; else only the part that was computed, so on an idle machine the time is a clock's. The test is the
+ * descendants of the outermost of these programs, or of the process in TEST_ROOT: a command may wait for other
+ * processes of its test that wait for a processor, such as the engine of its fabric. TEST_CLOCK is a file with the time
+ * in ms, for a machine that waits for processors itself.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -27,12 +26,11 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { TICK_MS = 200, LOOKS_TAKE = 100, LOOKS = 200, TIMED_OUT = 124, USAGE = 125, CANNOT_RUN = 126, NOT_FOUND = 127 };
+enum { TICK_MS = 200, LOOKS_TAKE = 100, TIMED_OUT = 124, USAGE = 125, CANNOT_RUN = 126, NOT_FOUND = 127 };
 
 static pid_t child, root;
 static double had_s;     /* time of the command until now */
 static double longest_s; /* between two looks */
-static FILE *took;       /* gets both; NULL: nobody asks for them */
 
 /* Asks the kernel: on a simulated host, the C library's call returns virtual time, which may stand still. */
 static double now_s(clockid_t clock)
@@ -71,77 +69,51 @@ struct work {
     double look_s;
 };
 
-enum { LINE = 1024 };
-
-/* Reads the beginning of a file of /proc, a line of at most LINE - 1 characters; false: none, or no such file. */
-static bool read_line(const char *path, char line[LINE])
+/*
+ * Reads the file's first line: the state and the processor ticks; false: no such task. Other instances of this program,
+ * busy with their own looks, have the state '-'.
+ */
+static bool read_stat(const char *path, char *state, unsigned long ticks[4])
 {
+    char line[1024], *p;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd < 0 ? -1 : read(fd, line, LINE - 1);
+    ssize_t n = fd < 0 ? -1 : read(fd, line, sizeof line - 1);
 
     if (fd >= 0)
         close(fd);
-    line[n > 0 ? n : 0] = 0;
-    return n > 0;
-}
-
-struct stat_line {
-    char state;
-    double cpu_s; /* of a process: all its threads and reaped children */
-    int threads;  /* of its process */
-};
-
-/*
- * Reads the `stat` of a process or thread; false: no such task. Other instances of this program, busy with their own
- * looks, have the state '-'.
- */
-static bool read_stat(const char *path, struct stat_line *s)
-{
-    unsigned long ticks[4];
-    char line[LINE], *p;
-
-    if (!read_line(path, line))
+    if (n <= 0)
         return false;
+    line[n] = 0;
     p = strrchr(line, ')');
-    if (!p || sscanf(p + 1, " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu %lu %lu %*d %*d %d", &s->state,
-                     &ticks[0], &ticks[1], &ticks[2], &ticks[3], &s->threads) != 6)
+    if (!p || sscanf(p + 1, " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu %lu %lu", state, &ticks[0], &ticks[1],
+                     &ticks[2], &ticks[3]) != 5)
         return false;
-    s->cpu_s = (double)(ticks[0] + ticks[1] + ticks[2] + ticks[3]) / (double)sysconf(_SC_CLK_TCK);
     if (strstr(line, " (timeout) "))
-        s->state = '-';
+        *state = '-';
     return true;
 }
 
 static void add_process(pid_t pid, struct work *w);
 
-/* The processes that this thread has started. One line has all but for a shell with a hundred of them. */
-static void add_children(pid_t pid, int tid, struct work *w)
+static void add_children(const char *path, struct work *w)
 {
-    char path[sizeof "/proc/2147483648/task/2147483648/children"], line[LINE], *p = line, *end;
-    long child_pid;
-    FILE *f;
+    FILE *f = fopen(path, "re");
+    int pid;
 
-    snprintf(path, sizeof path, "/proc/%d/task/%d/children", pid, tid);
-    if (!read_line(path, line))
+    if (!f)
         return;
-    if (strlen(line) < LINE - 1) {
-        for (; (child_pid = strtol(p, &end, 10)) > 0; p = end)
-            add_process((pid_t)child_pid, w);
-        return;
-    }
-    f = fopen(path, "re");
-    while (f && fscanf(f, "%ld", &child_pid) == 1)
-        add_process((pid_t)child_pid, w);
-    if (f)
-        fclose(f);
+    while (fscanf(f, "%d", &pid) == 1)
+        add_process(pid, w);
+    fclose(f);
 }
 
-/* Threads of a process that has several, and their children; that the caller runs counts for nothing. */
+/* Its threads and children; that the caller runs counts for nothing. */
 static void add_threads(pid_t pid, struct work *w)
 {
-    char path[sizeof "/proc/2147483648/task/2147483648/stat"];
-    struct stat_line s;
+    char path[sizeof "/proc/2147483648/task/2147483648/children"];
+    unsigned long ticks[4];
     struct dirent *e;
+    char state;
     DIR *d;
 
     snprintf(path, sizeof path, "/proc/%d/task", pid);
@@ -152,31 +124,24 @@ static void add_threads(pid_t pid, struct work *w)
         if (tid <= 0)
             continue;
         snprintf(path, sizeof path, "/proc/%d/task/%d/stat", pid, tid);
-        if (read_stat(path, &s) && s.state == 'R')
+        if (pid != getpid() && read_stat(path, &state, ticks) && state == 'R')
             w->ready = true;
-        add_children(pid, tid, w);
+        snprintf(path, sizeof path, "/proc/%d/task/%d/children", pid, tid);
+        add_children(path, w);
     }
     if (d)
         closedir(d);
 }
 
-/* Most processes have one thread: their own lines say all about it. */
 static void add_process(pid_t pid, struct work *w)
 {
-    char path[sizeof "/proc/2147483648/stat"];
-    struct stat_line s;
+    char path[sizeof "/proc/2147483648/stat"], state;
+    unsigned long ticks[4];
 
     snprintf(path, sizeof path, "/proc/%d/stat", pid);
-    if (!read_stat(path, &s))
-        return;
-    w->cpu_s += s.cpu_s;
-    if (s.threads > 1) {
-        add_threads(pid, w);
-        return;
-    }
-    if (pid != getpid() && s.state == 'R')
-        w->ready = true;
-    add_children(pid, pid, w);
+    if (read_stat(path, &state, ticks))
+        w->cpu_s += (double)(ticks[0] + ticks[1] + ticks[2] + ticks[3]) / (double)sysconf(_SC_CLK_TCK);
+    add_threads(pid, w);
 }
 
 static struct work look(void)
@@ -275,19 +240,15 @@ static bool ends_within(double limit_s, int *status)
 {
     double last_s = clock_s(), until_s = limit_s > 0 ? had_s + limit_s : 1e9;
     struct work before = look();
-    double least_s = !took && limit_s / LOOKS > 1e-3 * TICK_MS ? limit_s / LOOKS : 1e-3 * TICK_MS;
     bool over = false;
 
     while (!over && had_s < until_s) {
-        double tick_s = LOOKS_TAKE * before.look_s > least_s ? LOOKS_TAKE * before.look_s : least_s;
+        double tick_s = LOOKS_TAKE * before.look_s > 1e-3 * TICK_MS ? LOOKS_TAKE * before.look_s : 1e-3 * TICK_MS;
         double now, took_s, cpu_s;
-        struct work w = before;
+        struct work w;
 
         over = ends_in_real(tick_s < until_s - had_s ? tick_s : until_s - had_s, status);
-        if (over && !took)
-            break; /* nobody asks how long it took: most commands end before a second look */
-        if (!over || before.ready)
-            w = look();
+        w = look();
         now = clock_s();
         took_s = now - last_s;
         longest_s = took_s > longest_s ? took_s : longest_s;
@@ -353,6 +314,7 @@ static bool is_time(const char *text, double *s)
 int main(int argc, char **argv)
 {
     double kill_s = 0, limit_s;
+    FILE *took = NULL;
     bool good = true;
     int opt, rc;
 
