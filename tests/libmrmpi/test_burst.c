@@ -106,6 +106,49 @@ START_TEST(sent_zero_copy)
 }
 END_TEST
 
+/*
+ * A burst's first few buffers are registered first. Not the last buffers, even if another registration is due just
+ * then.
+ */
+START_TEST(the_end_is_registered_last)
+{
+    unsigned known = 0;
+
+    for (unsigned n = 0; known < 16; n++) {
+        ck_assert_uint_lt(n, 200);
+        known = 0;
+        for (unsigned i = 0; i < 16; i++) {
+            bool is;
+
+            clock_ns += i == 15 ? 2 * MR_BURST_PACE_NS : eager_ns;
+            is = mr_burst_join(&b, memory + i * 16 * KIB, 8 * KIB, true) != MR_BURST_COPY;
+            ck_assert(!is || i < 13 || known >= 8);
+            known += is;
+        }
+        for (unsigned i = 0; i < 16; i++)
+            mr_burst_leave(&b);
+    }
+}
+END_TEST
+
+/* A burst longer than the one before has no known end. */
+START_TEST(no_end_is_known)
+{
+    unsigned copies = 0;
+
+    for (unsigned i = 0; i < 10; i++) /* bursts of 128 KiB */
+        send(16, 8 * KIB, 0, false);
+    for (unsigned i = 0; i < 16; i++)
+        mr_burst_join(&b, memory + i * 8 * KIB, 8 * KIB, true);
+    for (unsigned i = 0; i < 100; i++) {
+        clock_ns += 2 * MR_BURST_PACE_NS;
+        copies += mr_burst_join(&b, memory + KIB * KIB, 8 * KIB, true) == MR_BURST_COPY;
+        mr_burst_leave(&b);
+    }
+    ck_assert_uint_le(copies, 16 + MR_BURST_SKIP);
+}
+END_TEST
+
 /* A buffer is worth its registration when its copies have taken as long: of two devices twice as long, ... */
 START_TEST(worth)
 {
@@ -449,6 +492,8 @@ int main(void)
 
     memory = aligned_alloc(4 * KIB, 64 * KIB * KIB); /* only its addresses are used */
     tcase_add_checked_fixture(c, setup, NULL);
+    tcase_add_test(c, the_end_is_registered_last);
+    tcase_add_test(c, no_end_is_known);
     tcase_add_test(c, worth);
     tcase_add_test(c, unmapped);
     tcase_add_test(c, soon_after_it_is_known);

@@ -50,13 +50,16 @@ static bool is_worth(struct mr_burst *b, uint64_t bytes, const void *buf, size_t
 /* True if another registration is allowed. Reading the clock takes as long as copying 256 bytes. */
 static bool is_time(struct mr_burst *owner, struct mr_burst_buffers *b)
 {
+    uint64_t now;
+
     if (b->skip) {
         b->skip--;
         return false;
     }
-    if (owner->clock_ns() >= b->next_ns)
+    now = owner->clock_ns();
+    if (now >= b->next_ns)
         return true;
-    b->skip = MR_BURST_SKIP - 1;
+    b->skip = b->next_ns - now > MR_BURST_SOON_NS ? MR_BURST_SKIP - 1 : 1;
     return false;
 }
 
@@ -78,14 +81,14 @@ static bool is_still_registered(const struct mr_burst *owner, struct mr_burst_bu
 
 /* NEW: to be registered now, if allowed. */
 static enum buffer find_buffer(struct mr_burst *owner, struct mr_burst_buffers *b, const void *buf, size_t len,
-                               unsigned pace)
+                               unsigned pace, bool may)
 {
     unsigned at;
     uint32_t bytes = count_buffer_use(b, buf, len, &at);
 
     if (is_still_registered(owner, b, at, buf, len))
         return KNOWN;
-    if (!is_worth(owner, bytes, buf, len))
+    if (!is_worth(owner, bytes, buf, len) || !may)
         return UNKNOWN;
     if (!is_time(owner, b))
         return UNKNOWN;
@@ -126,13 +129,14 @@ static void review_burst(struct mr_burst *b)
     uint64_t now = b->clock_ns();
     unsigned can = b->seen ? 8 * b->ready / b->seen : 8;
 
+    b->many = b->seen && 2 * b->known >= b->seen;
     b->exchanges = b->arrived > b->seen / 8;
     if (b->trials.second && !can)
         mr_trial_spoil(&b->trials);
     mr_trial_check(&b->trials, now, can, b->exchanges, copy_ps(b));
     if (mr_trial_pays(&b->trials))
         hasten(b, now);
-    b->seen = b->ready = b->arrived = 0;
+    b->seen = b->known = b->ready = b->arrived = 0;
 }
 
 /* ---- messages ---------------------------------------------------------------------------------------------------- */
@@ -175,10 +179,20 @@ static bool is_deep(const struct mr_burst *b)
     return b->most >= b->model->zsend_at || b->most_before >= b->model->zsend_at;
 }
 
+/*
+ * A burst's first few registered buffers decide about reading. They are not at its end: nothing is under way there any
+ * more to hide their round trip.
+ */
+static bool is_at_end(const struct mr_burst *b, size_t len)
+{
+    return !b->many && b->open && b->before >= b->model->burst_at && b->now < b->before &&
+           b->now + len + b->model->zsend_at > b->before && !mr_trial_pays(&b->trials);
+}
+
 enum mr_send_protocol mr_burst_join(struct mr_burst *b, const void *buf, size_t len, bool can_offer)
 {
-    enum buffer is =
-        find_buffer(b, &b->sent, buf, len, mr_trial_pays(&b->trials) ? MR_BURST_FAST_NS : MR_BURST_PACE_NS);
+    enum buffer is = find_buffer(b, &b->sent, buf, len, mr_trial_pays(&b->trials) ? MR_BURST_FAST_NS : MR_BURST_PACE_NS,
+                                 !can_offer || !is_at_end(b, len));
     enum mr_send_protocol eagerly;
 
     if (!b->open++)
@@ -197,12 +211,13 @@ enum mr_send_protocol mr_burst_join(struct mr_burst *b, const void *buf, size_t 
         review_burst(b);
     b->begins = false;
     b->seen++;
+    b->known += is != UNKNOWN;
     return is != UNKNOWN && is_offered(b, is) ? MR_BURST_OFFER : eagerly;
 }
 
 enum mr_send_protocol mr_burst_alone(struct mr_burst *b, const void *buf, size_t len)
 {
-    return find_buffer(b, &b->sent, buf, len, MR_BURST_PACE_NS) == UNKNOWN ? MR_BURST_COPY : MR_BURST_ANSWER;
+    return find_buffer(b, &b->sent, buf, len, MR_BURST_PACE_NS, true) == UNKNOWN ? MR_BURST_COPY : MR_BURST_ANSWER;
 }
 
 size_t mr_burst_copies_as(const struct mr_burst *b, size_t len)
@@ -228,7 +243,7 @@ bool mr_burst_whole(struct mr_burst *b, const void *buf, size_t len, bool filled
     /* does not wait for single messages, nor they for it */
     of->next_ns = of->whole_ns;
     of->skip = 0;
-    found = find_buffer(b, of, buf, len, MR_BURST_FAST_NS) != UNKNOWN;
+    found = find_buffer(b, of, buf, len, MR_BURST_FAST_NS, true) != UNKNOWN;
     of->whole_ns = of->next_ns;
     of->next_ns = next_ns;
     of->skip = skip;
@@ -249,7 +264,7 @@ bool mr_burst_offered(struct mr_burst *b, const void *buf, size_t len)
 {
     b->arrived++;
     b->filled.skip = 0; /* a refused one is the last for a while */
-    return find_buffer(b, &b->filled, buf, len, MR_BURST_FAST_NS) != UNKNOWN;
+    return find_buffer(b, &b->filled, buf, len, MR_BURST_FAST_NS, true) != UNKNOWN;
 }
 
 void mr_burst_taken(struct mr_burst *b, bool read)

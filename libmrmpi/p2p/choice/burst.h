@@ -15,9 +15,10 @@
  * Both sides register their memory, which takes as long for each device as copying register_at bytes, or more if a
  * few timed copies are found to be faster. So only a buffer with as many bytes copied is offered, or sent from, and
  * only a buffer filled with as many is read into. Each side registers one more buffer per interval, at a cost of a
- * percent or two, until reading is found to pay with an eighth of the buffers. Whether a buffer is still registered is
- * checked each time: it may have been unmapped and replaced. A receiver that does not read has the bytes sent after
- * all: until one has read, and after one has not, there is one offer at a time, and fewer and fewer.
+ * percent or two, until reading is found to pay with an eighth of the buffers. The buffers at the end of a burst come
+ * last: nothing hides the round trip of a read there. Whether a buffer is still registered is checked each time: it may
+ * have been unmapped and replaced. A receiver that does not read has the bytes sent after all: until one has read, and
+ * after one has not, there is one offer at a time, and fewer and fewer.
  *
  * Pure: one struct for all peers of a process; no packets, and the clock is given.
  */
@@ -34,7 +35,8 @@
 
 #define MR_BURST_PACE_NS 1000000u    /* interval of registrations, for each device, */
 #define MR_BURST_FAST_NS 100000u     /* and once their gain is known */
-#define MR_BURST_SKIP    16u         /* messages between two readings of the clock whether it is time */
+#define MR_BURST_SKIP    16u         /* messages between two readings of the clock whether it is time, */
+#define MR_BURST_SOON_NS 20000u      /* or fewer if registration is due that soon */
 #define MR_BURST_SAMPLES 8u          /* timed copies, */
 #define MR_BURST_SAMPLE  (16u << 10) /* of at most this number of bytes */
 #define MR_BURST_BUFFERS 1024u       /* buffers remembered, of each side */
@@ -73,7 +75,9 @@ struct mr_burst {
     struct mr_trials trials; /* eagerly, or read */
     bool begins;             /* no message of this burst has counted there yet */
     bool exchanges;          /* messages came in the other direction, too, before the last check */
-    unsigned seen, ready;    /* messages since the last check, and those that can be read */
+    bool many;               /* half of the messages had registered buffers at the last check */
+    unsigned seen, known;    /* messages since the last check, those with a known buffer, */
+    unsigned ready;          /* and those that can be read */
     unsigned arrived;        /* of others, meanwhile */
     uint64_t copied_ns;      /* time of MR_BURST_SAMPLES copies of messages, */
     size_t copied;           /* and their bytes */
