@@ -14,11 +14,12 @@
  * another rail after, always the same. Nor is a run a sample that began while the process was behind: completions that
  * arrived meanwhile are found one after the other, as fast as the process polls, until it has found them all.
  *
- * When each subchannel has two new samples, weights go half of the way to the rates; the first time all of it. (In
- * twos: of two stripes that share something on the way each may win in turn.) Nearly equal rates count as equal: equal
- * rails keep equal weights. If the very first samples differ, the difference has to be seen twice: a program may begin
- * with a burst of packets that delays the stripes of one subchannel. No weight falls below MR_WEIGHT_MIN, and now and
- * then every subchannel gets a piece (conn/route/sched.h), so a recovered subchannel is noticed.
+ * When each subchannel has two new samples, with some bytes in them, weights go half of the way to the rates; the first
+ * time all of it. (In twos: of two stripes that share something on the way each may win in turn.) Nearly equal rates
+ * count as equal: equal rails keep equal weights. If the very first samples differ, the difference has to be seen
+ * twice: a program may begin with a burst of packets that delays the stripes of one subchannel. No weight falls below
+ * MR_WEIGHT_MIN, and now and then every subchannel gets a piece (conn/route/sched.h), so a recovered subchannel is
+ * noticed.
  */
 #ifndef MRMPI_ADAPT_H
 #define MRMPI_ADAPT_H
@@ -30,7 +31,9 @@
 
 #define MR_ADAPT_SAMPLES 6
 #define MR_ADAPT_RUN     (512u << 10) /* bytes */
-#define MR_ADAPT_ROUND   2            /* samples of each subchannel between two weighings */
+/* Between two weighings: samples of each subchannel, and bytes, each with its part. */
+#define MR_ADAPT_ROUND 2
+#define MR_ADAPT_BYTES (256u << 10)
 
 struct mr_sample {
     uint64_t rate, bytes;
@@ -39,7 +42,8 @@ struct mr_sample {
 struct mr_adapt_flow {
     unsigned open;            /* stripes under way */
     unsigned samples, next;   /* how many there are, and the place of the next */
-    unsigned fresh;           /* taken since the last weighing */
+    unsigned fresh;           /* taken since the last weighing, */
+    uint64_t fresh_bytes;     /* with so many bytes */
     uint64_t since_ns, bytes; /* of the run */
     bool cut;                 /* includes a stripe of a cut message */
     bool behind;              /* began while the process was behind, */
