@@ -4,14 +4,14 @@
  * by one. Instructions of libraries called below (verbs, here the simulator's, and the C library) are left out.
  *
  *   COUNT_CALLS     functions, of those at the end of this file: "MPI_Send MPI_Recv"
- *   COUNT_FILE      a line for each call, in order: "MPI_Send INSTRUCTIONS ENTERED", or "MPI_Send" alone for the first
- *                   16 calls, which are not counted; nothing, but why on standard error and status 77, on machines that
+ *   COUNT_FILE      a line for each call, in order: "MPI_Send INSTRUCTIONS ENTERED", or "MPI_Send" alone for each of
+ *                   the first 16 calls, left uncounted; nothing, but why on standard error and status 77, on machines that
  *                   do not report single steps
  *   COUNT_FUNCTION  ENTERED is how often this function of the library was entered
  *
  * The processor's trap flag makes a signal of each instruction. The flag is the thread's own, so neither a debugger nor
  * its privileges are needed, and the thread never stops, which simfab would notice. The first calls connect: thousands
- * of instructions, which take longer with a signal each than simfab lets a thread compute before time goes on.
+ * of instructions. With a signal each they take longer than simfab lets a thread compute before time goes on.
  */
 #include <dlfcn.h>
 #include <link.h>

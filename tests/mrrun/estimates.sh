@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The times that mrrun --explain estimates are those that messages take, simulated, in known memory and in new: within a
-# quarter, or within a factor of two over datagrams and unreliable connections, whose reliability in software is no
-# input of the model.
+# Times estimated by mrrun --explain for known memory hold for simulated messages: within a quarter, or within a factor
+# of two over datagrams and unreliable connections, since the model has no input for reliability in software. The time in
+# new memory is not held against messages here.
 # timeout: 300
 . "$(dirname "$0")/../tap.sh"
 export LSAN_OPTIONS=${LSAN_OPTIONS:-suppressions=$(dirname "$(realpath "$0")")/lsan.supp:print_suppressions=0}
