@@ -5,8 +5,9 @@
  *
  *   COUNT_CALLS     functions, of those at the end of this file: "MPI_Send MPI_Recv"
  *   COUNT_FILE      a line for each call, in order: "MPI_Send INSTRUCTIONS ENTERED", or "MPI_Send" alone for each of
- *                   the first 16 calls, left uncounted; nothing, but why on standard error and status 77, on machines
- * that do not report single steps COUNT_FUNCTION  ENTERED is how often this function of the library was entered
+ *                   the first 16 calls, left uncounted; nothing, but why on standard error and status 77, on
+ *                   machines that do not report single steps
+ *   COUNT_FUNCTION  ENTERED is how often this function of the library was entered
  *
  * The processor's trap flag makes a signal of each instruction. The flag is the thread's own, so neither a debugger nor
  * its privileges are needed, and the thread never stops, which simfab would notice. The first calls connect: thousands
