@@ -140,13 +140,18 @@ static struct mr_pool *my_pool(void)
     return &mr_shm.peers[mr_shm.launch->local_rank].pool;
 }
 
-/* One by one pages take a tenth longer. A kernel without the request makes them so. */
+/*
+ * One by one pages take a tenth longer. A kernel without the request makes them so. On some virtual machines the first
+ * write takes longer than all else: 10 us, which would look like copies to far memory (base/copier.h).
+ */
 static void make_pages(void *at, size_t len)
 {
     madvise(at, len, MADV_POPULATE_WRITE);
+    for (size_t page = 0; page < len; page += MR_MODEL_PAGE)
+        *(volatile uint8_t *)((uint8_t *)at + page) = 0;
 }
 
-/* Makes the first pages of the pool, in four parts: the time of a page for the model. */
+/* Makes the first pages of the pool, in four parts: the time of a page for the model, and so for the pool's growth. */
 static void measure_pages(struct mr_pool *pool)
 {
     enum { PARTS = 4 };
@@ -164,14 +169,26 @@ static void measure_pages(struct mr_pool *pool)
     ns = mr_least_ns(&least);
     if (ns)
         mr_model_measured(MR_MODEL_PAGE_NS, ns * MR_MODEL_PAGE / len);
+    /* a reader maps the pages in about the same time */
+    pool->price = 2 * MR_POOL_GROWS * mr_model.page_ns / mr_model_copy_ns(&mr_model, pool->shape.chunk_bytes);
+    pool->unpaid = pool->price;
 }
 
-/* True if all of these chunks of our pool have been written before. */
+/* begin_chunks, in a pool that has chunks never written. */
+static __attribute__((noinline)) bool begin_growing(struct mr_pool *pool, uint32_t chunk, uint32_t n)
+{
+    if (!pool->fresh)
+        measure_pages(pool);
+    mr_pool_pay(pool, n);
+    return mr_pool_begin(pool, chunk, n, make_pages);
+}
+
+/* These chunks are about to be written. True if all of these chunks of our pool have been written before. */
 static bool begin_chunks(uint32_t chunk, size_t len)
 {
-    if (unlikely(!my_pool()->fresh))
-        measure_pages(my_pool());
-    return mr_pool_begin(my_pool(), chunk, mr_pool_count(my_pool(), len), make_pages);
+    struct mr_pool *pool = my_pool();
+
+    return likely(pool->fresh == pool->shape.num_chunks) || begin_growing(pool, chunk, mr_pool_count(pool, len));
 }
 
 /*

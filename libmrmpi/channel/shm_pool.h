@@ -7,16 +7,19 @@
  * of a cache line for every packet: where a line takes .25 us from core to core, a third of the time of 8 KiB.
  *
  * The pool is better than the ring's data area: lines in the other core's own cache are slow to write and to read.
- * Chunks are taken round and round, and the pool is larger than such a cache, so before a chunk's next turn its lines
- * have moved on to the cache shared by the cores: three times as fast. And one pool serves all receivers, where rings
- * would need that size for every pair.
+ * Chunks are taken round and round, and the whole pool is larger than such a cache, so before a chunk's next turn its
+ * lines have moved on to the cache shared by the cores: three times as fast. And one pool serves all receivers, where
+ * rings would need that size for every pair.
  *
  * Chunks that are never given back are skipped. An owner without free chunks uses other memory: the rings, or the
  * slots of the node area.
  *
- * A page costs 2 us at its first use, more than copying its 4 KiB four times. So pages are made as far as the pool has
- * been used, some at a time. Each reader maps the same pages, at its first use: as many at a time, since a page fault
- * for each page takes up to twenty times as long.
+ * A page costs 2 us at its first use, and 15 us on some virtual machines: more than copying its 4 KiB many times. A few
+ * messages, one at a time, need few pages. So the pool grows, MR_POOL_GROWS chunks at a time: at once if no chunk is
+ * free, otherwise when the copies since its last growth have taken as long as the new pages will take. This is the rule
+ * of those who rent skis until the rents have reached the price: nobody pays more than twice the least. Each reader
+ * maps the same pages, at its first use: as many at a time, since a page fault for each page takes up to twenty times
+ * as long.
  */
 #ifndef MRMPI_SHM_POOL_H
 #define MRMPI_SHM_POOL_H
@@ -30,7 +33,7 @@
 
 #define MR_POOL_NONE  UINT32_MAX
 #define MR_POOL_POLLS 64 /* chunks polled in vain, at most */
-#define MR_POOL_GROWS 16 /* chunks whose pages are made at a time */
+#define MR_POOL_GROWS 16 /* chunks by which a pool grows, and whose pages are made at a time */
 
 /* The geometry is the same for all pools of a segment. */
 struct mr_pool_shape {
@@ -49,7 +52,10 @@ struct mr_pool {
     struct mr_pool_shape shape;
     struct mr_pool_user *users; /* owner: of each chunk; the caller's */
     uint32_t next;              /* owner: where the search begins */
+    uint32_t limit;             /* owner: this chunk and those behind it are not used yet */
     uint32_t fresh;             /* this chunk and those behind it have never been written; reader: or read */
+    uint32_t unpaid;            /* owner: chunks to be written until the pool grows */
+    uint32_t price;             /* owner: chunks copied in the time that the pages of MR_POOL_GROWS take */
 };
 
 static inline size_t mr_pool_bytes(struct mr_pool_shape s)
@@ -61,6 +67,7 @@ static inline size_t mr_pool_bytes(struct mr_pool_shape s)
 static inline void mr_pool_init(struct mr_pool *p, void *memory, struct mr_pool_shape shape, struct mr_pool_user *users)
 {
     *p = (struct mr_pool){.chunks = memory, .shape = shape, .users = users};
+    p->limit = shape.num_chunks < MR_POOL_GROWS ? shape.num_chunks : MR_POOL_GROWS;
 }
 
 static inline void *mr_pool_at(const struct mr_pool *p, uint32_t chunk)
@@ -82,11 +89,8 @@ static inline bool mr_pool_is_used(const struct mr_pool_user *u)
     return u->number >= u->by->freed;
 }
 
-/*
- * The first of n free chunks in a row below `most`, from *next on, round and round; MR_POOL_NONE: there are none
- * nearby, and *next is elsewhere.
- */
-static inline uint32_t mr_pool_find_below(const struct mr_pool *p, uint32_t n, uint32_t most, uint32_t *next)
+/* As mr_pool_find_below, in the pool as it is. */
+static inline uint32_t mr_pool_search(const struct mr_pool *p, uint32_t n, uint32_t most, uint32_t *next)
 {
     uint32_t at = *next, run = 0;
 
@@ -99,6 +103,35 @@ static inline uint32_t mr_pool_find_below(const struct mr_pool *p, uint32_t n, u
     }
     *next = at;
     return MR_POOL_NONE;
+}
+
+/* The pool grows by n chunks at least, as far as there are chunks. */
+static inline void mr_pool_grow(struct mr_pool *p, uint32_t n)
+{
+    uint32_t more = n > MR_POOL_GROWS ? n : MR_POOL_GROWS, left = p->shape.num_chunks - p->limit;
+
+    p->limit += more < left ? more : left;
+    p->unpaid = p->price;
+}
+
+/* mr_pool_find_below, in a pool that has to grow. */
+static __attribute__((noinline, unused)) uint32_t mr_pool_find_more(struct mr_pool *p, uint32_t n, uint32_t most,
+                                                                    uint32_t *next)
+{
+    *next = p->limit;
+    mr_pool_grow(p, n);
+    return mr_pool_search(p, n, most < p->limit ? most : p->limit, next);
+}
+
+/*
+ * The first of n free chunks in a row below `most`, from *next on, round and round; MR_POOL_NONE: there are none
+ * nearby, and *next is elsewhere.
+ */
+static inline uint32_t mr_pool_find_below(struct mr_pool *p, uint32_t n, uint32_t most, uint32_t *next)
+{
+    uint32_t chunk = mr_pool_search(p, n, most < p->limit ? most : p->limit, next);
+
+    return likely(chunk != MR_POOL_NONE) || p->limit >= most ? chunk : mr_pool_find_more(p, n, most, next);
 }
 
 /* Of all chunks, among those assigned longest ago. mr_pool_assign takes the chunks. */
@@ -136,6 +169,15 @@ static inline void *mr_pool_read(struct mr_pool *p, uint32_t chunk, size_t len, 
     if (!p->users)
         mr_pool_begin(p, chunk, n, map);
     return mr_pool_at(p, chunk);
+}
+
+/* n chunks are about to be written. */
+static inline void mr_pool_pay(struct mr_pool *p, uint32_t n)
+{
+    if (p->unpaid <= n)
+        mr_pool_grow(p, 1);
+    else
+        p->unpaid -= n;
 }
 
 /* The found chunks go with the thing of this number. */

@@ -309,6 +309,109 @@ START_TEST(below_a_bound)
 }
 END_TEST
 
+/* ---- growth ------------------------------------------------------------------------------------------------------ */
+
+enum { WHOLE = 5 * MR_POOL_GROWS + 3, PRICE = 40 };
+static struct mr_pool_user whole_users[WHOLE];
+
+static struct mr_pool whole_pool(void)
+{
+    struct mr_pool p;
+
+    memset(whole_users, 0, sizeof(whole_users));
+    mr_pool_init(&p, memory, (struct mr_pool_shape){.num_chunks = WHOLE, .chunk_bytes = CHUNK}, whole_users);
+    p.price = p.unpaid = PRICE;
+    return p;
+}
+
+/* A payload of n chunks; with a reader: of this number. */
+static uint32_t write_one(struct mr_pool *p, uint32_t n, struct mr_reader *by, uint64_t number)
+{
+    uint32_t chunk = mr_pool_find(p, n);
+
+    ck_assert_uint_ne(chunk, MR_POOL_NONE);
+    ck_assert_uint_le(chunk + n, p->limit);
+    mr_pool_pay(p, n);
+    mr_pool_assign(p, chunk, n, by, number);
+    return chunk;
+}
+
+/*
+ * If each payload is read before the next, a pool goes round in the chunks that it has, and grows by the first chunk
+ * whose copies have paid for more: not before, and until the pool is whole.
+ */
+START_TEST(grows_when_paid_for)
+{
+    struct mr_pool p = whole_pool();
+
+    for (uint32_t i = 1; i <= 10 * PRICE; i++) {
+        uint32_t limit = MR_POOL_GROWS * (1 + i / PRICE);
+
+        write_one(&p, 1, NULL, 0);
+        ck_assert_uint_eq(p.limit, limit < WHOLE ? limit : WHOLE);
+    }
+    p = whole_pool();
+    for (uint32_t i = 1; i <= PRICE / 5; i++) {
+        ck_assert_uint_eq(p.limit, MR_POOL_GROWS);
+        write_one(&p, 5, NULL, 0);
+    }
+    ck_assert_uint_eq(p.limit, 2 * MR_POOL_GROWS);
+}
+END_TEST
+
+/* Chunks that were added are used before the others have another turn. */
+START_TEST(new_chunks_have_their_turn)
+{
+    struct mr_pool p = whole_pool();
+    uint32_t most = 0;
+
+    for (uint32_t i = 1; i <= 2 * PRICE; i++) {
+        uint32_t chunk = write_one(&p, 1, NULL, 0);
+
+        most = chunk > most ? chunk : most;
+        if (i == PRICE + MR_POOL_GROWS + 1)
+            ck_assert_uint_ge(most, MR_POOL_GROWS);
+    }
+    ck_assert_uint_eq(most, 2 * MR_POOL_GROWS - 1);
+}
+END_TEST
+
+/* While readers keep all chunks, the pool grows at once, by as much as is needed, up to the whole. */
+START_TEST(grows_when_full)
+{
+    struct mr_reader slow = {.poll = poll_read};
+    struct mr_pool p = whole_pool();
+    uint32_t next = 0;
+
+    p.price = p.unpaid = UINT32_MAX;
+    for (uint32_t i = 0; i < WHOLE; i++) {
+        ck_assert_uint_eq(write_one(&p, 1, &slow, i + 1), i);
+        ck_assert_uint_le(p.limit, i + MR_POOL_GROWS);
+        have_read = 0;
+    }
+    ck_assert_uint_eq(mr_pool_find(&p, 1), MR_POOL_NONE);
+
+    p = whole_pool();
+    p.price = p.unpaid = UINT32_MAX;
+    ck_assert_uint_eq(write_one(&p, MR_POOL_GROWS + 1, &slow, 1), MR_POOL_GROWS);
+    ck_assert_uint_eq(p.limit, 2 * MR_POOL_GROWS + 1);
+    ck_assert_uint_eq(write_one(&p, MR_POOL_GROWS, &slow, 2), 0);
+    ck_assert_uint_eq(mr_pool_find_below(&p, 3, 2 * MR_POOL_GROWS + 3, &next), MR_POOL_NONE);
+    ck_assert_uint_eq(mr_pool_find_below(&p, 3, 2 * MR_POOL_GROWS + 4, &next), 2 * MR_POOL_GROWS + 1);
+}
+END_TEST
+
+/* Pages that cost nothing are used at once. */
+START_TEST(grows_for_nothing)
+{
+    struct mr_pool p = whole_pool();
+
+    p.price = p.unpaid = 0;
+    for (uint32_t i = 0; i < WHOLE; i++)
+        ck_assert_uint_eq(write_one(&p, 1, NULL, 0), i);
+}
+END_TEST
+
 /* ---- through a ring ---------------------------------------------------------------------------------------------- */
 
 static struct mr_ring_writer w;
@@ -592,6 +695,10 @@ int main(void)
     tcase_add_test(c, pages_as_far_as_read);
     tcase_add_test(c, readers_of_pieces);
     tcase_add_test(c, below_a_bound);
+    tcase_add_test(c, grows_when_paid_for);
+    tcase_add_test(c, new_chunks_have_their_turn);
+    tcase_add_test(c, grows_when_full);
+    tcase_add_test(c, grows_for_nothing);
     tcase_add_loop_test(c, packets_between_two_threads, 0, 2);
     tcase_add_loop_test(c, copies_in_just_what_it_shall, 0, 2 + (int)mr_vectors());
     tcase_add_loop_test(c, copies_away_just_what_it_shall, 0, 2);
