@@ -4,20 +4,14 @@
 
 #include <string.h>
 
-/*
- * Rates are alike that differ by one part in so many; it takes more to leave equal weights than to come back to them.
- */
-#define ALIKE_FIRST 2 /* the first time, with few samples */
-#define ALIKE_LEAVE 4
-#define ALIKE_BACK  8
-/* Weights that are off by one part in so many are right. */
-#define RIGHT 128
+#define ALIKE 4   /* rates that differ by no more than one part in so many are alike */
+#define RIGHT 128 /* weights that are off by no more than one part in so many are right */
 
 struct measure {
     uint64_t rate[MR_SUBS_MAX]; /* median; 0: took no part */
     unsigned num;               /* subchannels that took part */
     uint64_t sum, slowest, fastest;
-    uint64_t weight, lightest, heaviest; /* theirs, in sum */
+    uint64_t weight; /* theirs, in sum */
 };
 
 void mr_adapt_started(struct mr_adapt *a, unsigned sub, bool cut, uint64_t now_ns)
@@ -122,11 +116,11 @@ static bool has_enough(const struct mr_adapt *a, const struct mr_load *load, uns
 
 static struct measure take_run(struct mr_adapt *a, const struct mr_load *load, unsigned n)
 {
-    struct measure m = {.slowest = UINT64_MAX, .lightest = UINT64_MAX};
+    struct measure m = {.slowest = UINT64_MAX};
 
     for (unsigned i = 0; i < n; i++) {
         struct mr_adapt_flow *f = &a->flow[i];
-        uint64_t rate, weight = load[i].weight;
+        uint64_t rate;
 
         if (load[i].up && f->fresh) {
             m.rate[i] = rate = median_rate(f);
@@ -134,9 +128,7 @@ static struct measure take_run(struct mr_adapt *a, const struct mr_load *load, u
             m.sum += rate;
             m.slowest = rate < m.slowest ? rate : m.slowest;
             m.fastest = rate > m.fastest ? rate : m.fastest;
-            m.weight += weight;
-            m.lightest = weight < m.lightest ? weight : m.lightest;
-            m.heaviest = weight > m.heaviest ? weight : m.heaviest;
+            m.weight += load[i].weight;
         }
         f->fresh = 0;
         f->fresh_bytes = 0;
@@ -170,15 +162,14 @@ static bool store_adapted_weights(struct mr_load *load, const uint64_t *weight, 
 
 bool mr_adapt_weigh(struct mr_adapt *a, struct mr_load *load, unsigned n)
 {
-    uint64_t weight[MR_SUBS_MAX], alike;
+    uint64_t weight[MR_SUBS_MAX];
     bool even, right = true, first = !a->weighed;
     struct measure m;
 
     if (!has_enough(a, load, n))
         return false;
     m = take_run(a, load, n);
-    alike = m.lightest != m.heaviest ? ALIKE_BACK : first ? ALIKE_FIRST : ALIKE_LEAVE;
-    even = m.fastest - m.fastest / alike <= m.slowest;
+    even = m.fastest - m.fastest / ALIKE <= m.slowest;
     if (first && !even && !a->doubted) {
         a->doubted = true;
         forget_runs(a, n);
@@ -192,7 +183,7 @@ bool mr_adapt_weigh(struct mr_adapt *a, struct mr_load *load, unsigned n)
             to = even ? m.weight * 1024 / m.num : (uint64_t)((unsigned __int128)m.weight * 1024 * m.rate[i] / m.sum);
         off = to > old ? to - old : old - to;
         right &= off <= old / RIGHT;
-        weight[i] = first || (even && off <= old / ALIKE_BACK) ? to : (old + to) / 2;
+        weight[i] = first || (even && off <= old / ALIKE) ? to : (old + to) / 2;
     }
     return !(right && !even) && store_adapted_weights(load, weight, n);
 }
