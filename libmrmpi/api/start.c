@@ -34,12 +34,15 @@ static enum mr_err start_whole(struct mr_request *r, struct mr_request **live)
     return err;
 }
 
-static enum mr_err start_persistent(MPI_Request h)
+/* *c: of the request, whose error handler is told. */
+static enum mr_err start_persistent(MPI_Request h, struct mr_comm **c)
 {
     struct mr_request *r, *l;
     enum mr_err err = api_request(h, &r);
+    *c = NULL;
     if (err)
         return err;
+    *c = r->comm;
     if (!api_is_persistent(r))
         return mr_fail(MR_ERR_REQUEST, "the request is not a persistent one");
     if (r->on_complete_arg)
@@ -61,20 +64,22 @@ static enum mr_err start_persistent(MPI_Request h)
 
 MPI_FN(int, Start, (MPI_Request * request))
 {
+    struct mr_comm *c = NULL;
     API_ENTER();
     NOT_NULL(request);
-    err = start_persistent(*request);
-    API_LEAVE(NULL);
+    err = start_persistent(*request, &c);
+    API_LEAVE(c);
 }
 
 MPI_FN(int, Startall, (int count, MPI_Request requests[]))
 {
+    struct mr_comm *c = NULL;
     API_ENTER();
     if (count < 0)
         CHECK(api_bad_count(count, "count"));
     if (count)
         NOT_NULL(requests);
     for (int i = 0; i < count; i++)
-        CHECK(start_persistent(requests[i]));
-    API_LEAVE(NULL);
+        CHECK(start_persistent(requests[i], &c));
+    API_LEAVE(c);
 }
