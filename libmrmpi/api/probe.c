@@ -13,8 +13,7 @@ MPI_FN(int, Probe, (int source, int tag, MPI_Comm comm, MPI_Status *status))
     CHECK(api_comm(comm, &c));
     NOT_MISSING(status);
     CHECK(api_source(c, source, tag));
-    if (source != MR_PROC_NULL)
-        CHECK(mr_probe(source, tag, c, c->context, &st));
+    CHECK(source != MR_PROC_NULL ? mr_probe(source, tag, c, c->context, &st) : mr_probe_fate(source, c, c->context));
     api_status(status, &st);
     API_LEAVE(c);
 }
@@ -29,7 +28,7 @@ MPI_FN(int, Iprobe, (int source, int tag, MPI_Comm comm, int *flag, MPI_Status *
     NOT_NULL(flag);
     CHECK(api_source(c, source, tag));
     *flag = source == MR_PROC_NULL || mr_iprobe(source, tag, c, c->context, &st);
-    if (!*flag)
+    if (!*flag || source == MR_PROC_NULL)
         CHECK(mr_probe_fate(source, c, c->context));
     if (*flag)
         api_status(status, &st);
@@ -59,6 +58,8 @@ MPI_FN(int, Mprobe, (int source, int tag, MPI_Comm comm, MPI_Message *message, M
         struct mr_message *m;
         CHECK(mr_mprobe(source, tag, c, c->context, &m, &st));
         CHECK(new_message_handle(m, message));
+    } else {
+        CHECK(mr_probe_fate(source, c, c->context));
     }
     api_status(status, &st);
     API_LEAVE(c);
@@ -81,6 +82,8 @@ MPI_FN(int, Improbe, (int source, int tag, MPI_Comm comm, int *flag, MPI_Message
         *flag = m != NULL;
         *message = MPI_MESSAGE_NULL;
         CHECK(m ? new_message_handle(m, message) : mr_probe_fate(source, c, c->context));
+    } else {
+        CHECK(mr_probe_fate(source, c, c->context));
     }
     if (*flag)
         api_status(status, &st);

@@ -338,6 +338,13 @@ bool mr_peer_parts(int world_rank);
  * error of its collective operations.
  */
 enum mr_err mr_comm_fault(const struct mr_comm *c);
+/* Of an operation with MPI_PROC_NULL: success at once, or MR_ERR_REVOKED for the program's operations. */
+static inline enum mr_err mr_no_peer_fate(const struct mr_comm *comm, uint32_t ctx)
+{
+    if (likely(comm->fault != MR_ERR_REVOKED || ctx != comm->context))
+        return MR_SUCCESS;
+    return mr_fail(MR_ERR_REVOKED, "the communicator has been revoked");
+}
 /* Failed members, in the order of the news here, the acknowledged ones first: world ranks of at most so many; their
  * number. */
 unsigned mr_comm_failed(const struct mr_comm *c, int *world, unsigned most);

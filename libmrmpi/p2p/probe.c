@@ -67,6 +67,8 @@ enum mr_err mr_probe_fate(int src, struct mr_comm *comm, uint32_t ctx)
 {
     const struct mr_vc *vc;
 
+    if (src == MR_PROC_NULL)
+        return mr_no_peer_fate(comm, ctx);
     if (!mr_pt2pt.ended)
         return MR_SUCCESS;
     if (comm->fault == MR_ERR_REVOKED && ctx != MR_CTX_FINALIZE)

@@ -296,6 +296,7 @@ static inline __attribute__((always_inline)) enum mr_err post_receive(struct mr_
     req->tag = tag;
     req->ctx = ctx;
     if (src == MR_PROC_NULL) {
+        req->status.error = mr_no_peer_fate(comm, ctx);
         mr_request_complete(req);
         return MR_SUCCESS;
     }

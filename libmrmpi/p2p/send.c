@@ -274,10 +274,10 @@ static __attribute__((noinline)) enum mr_err start_persistent_send(struct mr_req
 {
     enum mr_err err = MR_SUCCESS;
 
-    if (req->peer == MR_PROC_NULL)
-        mr_request_complete(req);
-    else
+    if (req->peer != MR_PROC_NULL)
         err = send_or_hold(req);
+    else if (!(err = mr_no_peer_fate(req->comm, req->ctx)))
+        mr_request_complete(req);
     *out = err ? NULL : req;
     return err ? drop_failed(req, err) : MR_SUCCESS;
 }
@@ -382,7 +382,7 @@ static __attribute__((noinline)) enum mr_err send_any(const void *buf, size_t co
     enum mr_err err;
 
     if (dest == MR_PROC_NULL)
-        return MR_SUCCESS;
+        return mr_no_peer_fate(comm, ctx);
     vc = mr_vc_get_peer(mr_comm_world_rank(comm, dest));
     eager = mode != MR_SEND_SYNCHRONOUS && goes_eagerly(vc, bytes) && !mr_flow_of(vc)->held;
     if (likely(eager && !(protocol = mr_zsend_protocol(vc, buf, bytes, type)))) {

@@ -198,7 +198,7 @@ static enum mr_err send_buffered(const void *buf, size_t count, struct mr_type *
     if (message)
         *message = NULL;
     if (dest == MR_PROC_NULL)
-        return MR_SUCCESS;
+        return mr_no_peer_fate(comm, ctx);
     k = b ? find_room(b, bytes, &before) : NULL;
     if (!k)
         return no_room(b, len);
