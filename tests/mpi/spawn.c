@@ -320,6 +320,18 @@ static void keys(const char *dir)
     refused_for(self, "wdir", "/nowhere/dir", "key wdir: cannot enter \"/nowhere/dir\"");
     refused_for("/nowhere/program", "nonesuch", "x", "exit status 127: a program was not found");
     refused_for("/", "nonesuch", "x", "exit status 126: a program cannot be run");
+    write_file(file, "localhost slots=some\n");
+    refused_for(self, "hostfile", file, "(exit status 2)");
+    refused_for(self, "add-hostfile", file, "(exit status 2)");
+    refused_for(self, "host", "localhost:none", "(exit status 2)");
+    refused_for(self, "add-host", "localhost:none", "(exit status 2)");
+    refused_for(self, "host", "", "(exit status 2)");
+    refused_for(self, "host", "nonesuch.invalid", "ended before they had called MPI_Init");
+    refused_for(self, "soft", "one", "key soft is no list of A, A:B and A:B:STEP: \"one\"");
+    refused_for(self, "soft", "1:5:0", "key soft is no list of A, A:B and A:B:STEP: \"1:5:0\"");
+    refused_for("spawn-nonesuch", "path", "/nowhere:/tmp", "exit status 127: a program was not found");
+    refused_for(self, "file", "/nowhere/file", "key file: cannot read \"/nowhere/file\"");
+    refused_for(self, "arch", "nonesuch", "key arch asks for \"nonesuch\"");
     START_WITH(1, 0, "arch", "nonesuch");
     START_WITH(2, 2, "env", "SPAWN_A=1\nSPAWN_B=two words", "wdir", "/");
     CHECK(!strcmp(facts.a, "1") && !strcmp(facts.b, "two words") && !strcmp(facts.dir, "/"));
