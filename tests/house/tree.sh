@@ -4,18 +4,29 @@
 root=$(cd "$(dirname "$0")/../.." && pwd)
 cd "$root" || exit 2
 
-# The build has compiled a header alone if the header is the first line of its own source.
-compiled_first() { # HEADER
-  local c=${1%.h}.c line
-  [ "$BUILD/obj/${1%.h}.o" -nt "$1" ] && [ -f "$c" ] && line=$(grep -m 1 '^#' "$c") && [ "$line" = "#include \"$1\"" ]
+# A header whose include comes before all code of a source that the build has compiled, compiled alone there. Prints "SOURCE
+# HEADER" for each such source.
+first_includes() {
+  find libmrmpi fabricd simfab mrrun terminal tests -name '*.c' -exec awk '
+    FNR == 1 { comment = 0 }
+    comment { if (!sub(/^.*\*\//, "")) next; comment = 0 }
+    { while (sub(/\/\*([^*]|\*+[^*\/])*\*+\//, "")); comment = sub(/\/\*.*/, ""); sub(/\/\/.*/, "") }
+    NF == 0 { next }
+    /^#include "/ { split($0, part, "\""); print FILENAME, part[2] }
+    { nextfile }' {} +
 }
 headers_alone() {
-  local h flags shell rc=0
+  local c h flags shell rc=0
+  local -A compiled=()
+  while read -r c h; do
+    [ "$BUILD/obj/${c%.c}.o" -nt "$h" ] && compiled[$h]=1
+  done < <(first_includes)
   flags="-std=gnu17 -D_GNU_SOURCE -I. -Ilibmrmpi/include -Wall -Wextra -Wno-unused-parameter -Werror -Wno-error=unused-function
     $(pkg-config --cflags libibverbs pmix)"
   while read -r h; do
+    [ -z "${compiled[$h]:-}" ] || continue
     [[ $h == */abi_standard.h ]] && shell='-DMRMPI_ABI_STANDARD -Ilibmrmpi/include/standard' || shell=
-    compiled_first "$h" || gcc $shell $flags -fsyntax-only -x c "$h" -Wno-pragma-once-outside-header || { echo "$h does not compile alone"; rc=1; }
+    gcc $shell $flags -fsyntax-only -x c "$h" -Wno-pragma-once-outside-header || { echo "$h does not compile alone"; rc=1; }
   done < <(find libmrmpi fabricd simfab mrrun terminal -name '*.h')
   return $rc
 }
@@ -49,22 +60,26 @@ maps() {
 }
 ok "every folder has its map" maps
 
+words_of() { # PATTERN MAP...: "FOLDER/ WORD" for each word of the maps that matches
+  grep -oHE "$@" | awk -F: '{ sub(/[^\/]*$/, "", $1); if (!seen[$1 $2]++) print $1, $2 }'
+}
 map_entries() { # each source is in its folder's map (X_large.c is X.c a second time), and what a map names exists
-  local d f name rc=0
+  local d f name rc=0 folders=() pages=()
   local -A known=() there=([mpif.h]=1) # which is made in the build tree
   while read -r name; do there[${name##*/}]=1; done < <(find . -path ./build -prune -o -name '*.[ch]' -print)
   for d in libmrmpi/*/ libmrmpi/*/*/ simfab/engine/*/ simfab/preload/ simfab/tsc/ simfab/cmd/ fabricd/ fabricd/*/ mrrun/ terminal/; do
-    [ -f "$d/README.md" ] || continue
-    known=()
-    while read -r name; do known[$name]=1; done < <(grep -ohE '\w+' "$d"*.md | sort -u)
+    [ -f "$d/README.md" ] && folders+=("$d") pages+=("$d"*.md)
+  done
+  while read -r d name; do known[$d$name]=1; done < <(words_of '\w+' "${pages[@]}")
+  for d in "${folders[@]}"; do
     for f in "$d"*.[ch]; do
       name=${f##*/} name=${name%.*}
-      [ -n "${known[${name%_large}]:-}" ] || { echo "$f is not in the map of $d"; rc=1; }
+      [ -n "${known[$d${name%_large}]:-}" ] || { echo "$f is not in the map of $d"; rc=1; }
     done
-    while read -r name; do
-      [ -n "${there[$name]:-}" ] || { echo "the map of $d names $name"; rc=1; }
-    done < <(grep -ohE '\b[a-z_0-9]+\.[ch]\b' "$d"*.md | sort -u)
   done
+  while read -r d name; do
+    [ -n "${there[$name]:-}" ] || { echo "the map of $d names $name"; rc=1; }
+  done < <(words_of '\b[a-z_0-9]+\.[ch]\b' "${pages[@]}")
   return $rc
 }
 ok "maps name all sources, and none that is not there" map_entries
@@ -82,16 +97,15 @@ ok "every source file names its licence" spdx
 # calls_down TREE "FOLDERS FOR ALL" <table: each folder includes headers of those behind it in its row only, and the public
 # header of the folder that it is in (net/bulk: net/net.h), of which it defines a part
 calls_down() {
-  local room below rc=0 f inc header
-  while read -r room below; do
-    for f in "$1/$room"/*.[ch]; do
-      while read -r inc header; do
-        [[ " $room $below $2 " == *" $inc "* || ($room == "$inc"/* && $header == "$inc.h") ]] ||
-          { echo "$f includes $1/$inc/$header"; rc=1; }
-      done < <(sed -nE "s|^#include \"$1/(.*)/([^/]*\.h)\".*|\\1 \\2|p" "$f")
-    done
-  done
-  return $rc
+  awk -v tree="$1" -v all="$2" '
+    FNR == NR { room = $1; below[room] = " " $0 " " all " "; next }
+    { split($0, part, ":"); file = part[1]; room = file; sub(/\/[^\/]*$/, "", room); room = substr(room, length(tree) + 2) }
+    !(room in below) { next }
+    { split($0, part, "\""); header = part[2]; sub(/.*\//, "", header)
+      inc = substr(part[2], length(tree) + 2, length(part[2]) - length(tree) - length(header) - 2)
+      if (index(below[room], " " inc " ") || (index(room, inc "/") == 1 && header == inc ".h")) next
+      print file " includes " tree "/" inc "/" header; bad = 1 }
+    END { exit bad }' - <(grep -rE "^#include \"$1/.*/[^/]*\.h\"" "$1" --include='*.[ch]')
 }
 calls_down_library() {
   calls_down libmrmpi "base launch" <<'ROOMS'
@@ -204,24 +218,29 @@ PARTS
 }
 # one_header TREE: its subsystems below api/, and without base/, which has a header for each idiom
 one_header() {
-  local tree=$1 sub rc=0 f inc
-  for sub in io rma coll p2p core channel net conn verbs launch; do
-    while IFS=: read -r f inc; do
-      case $f in
-        "$tree/$sub/$sub.h") public_parts | grep -q "^$sub/$sub.h $inc " || { echo "$f includes $inc: not one of public_parts"; rc=1; } ;;
-        "$tree/$sub"/*) ;;
-        *) [ "$inc" = "$sub/$sub.h" ] || { echo "$f includes $inc: not $sub/$sub.h"; rc=1; } ;;
-      esac
-    done < <(grep -rE "^#include \"libmrmpi/$sub/" "$tree" --include='*.[ch]' | sed -nE 's|^([^:]*):#include "libmrmpi/([^"]*)".*|\1:\2|p' | sort -u)
-  done
+  local tree=$1 rc=0 f inc sub header part
+  local -A parts=()
+  while read -r header part _; do parts[$header $part]=1; done < <(public_parts)
+  while IFS=: read -r f inc; do
+    sub=${inc%%/*}
+    case $f in
+      "$tree/$sub/$sub.h")
+        [ -n "${parts[$sub/$sub.h $inc]:-}" ] || { echo "$f includes $inc: not one of public_parts"; rc=1; }
+        ;;
+      "$tree/$sub"/*) ;;
+      *) [ "$inc" = "$sub/$sub.h" ] || { echo "$f includes $inc: not $sub/$sub.h"; rc=1; } ;;
+    esac
+  done < <(grep -rE '^#include "libmrmpi/(io|rma|coll|p2p|core|channel|net|conn|verbs|launch)/' "$tree" --include='*.[ch]' |
+    sed -nE 's|^([^:]*):#include "libmrmpi/([^"]*)".*|\1:\2|p' | sort -u)
   return $rc
 }
 ok "subsystems of libmrmpi include of each other the public header only" one_header libmrmpi
 unused_parts() { # one that has been cured leaves the list
-  local header part
-  while read -r header part _; do
-    grep -qx "#include \"libmrmpi/$part\"[^\"]*" "libmrmpi/$header" || echo "$header $part"
-  done < <(public_parts)
+  local headers
+  mapfile -t headers < <(public_parts | sed 's|^\([^ ]*\) .*|libmrmpi/\1|' | sort -u)
+  awk 'FNR == NR { part[$1 " " $2]; next }
+    /^#include "libmrmpi\// { split($0, quoted, "\""); delete part[substr(FILENAME, 10) " " substr(quoted[2], 10)] }
+    END { for (one in part) print one }' <(public_parts) "${headers[@]}"
 }
 is "all of these parts are included" "$(unused_parts)" ""
 mkdir -p "$tmp/tree/"{p2p,net}
@@ -229,8 +248,8 @@ printf '#include "libmrmpi/p2p/match/match.h"\n#include "libmrmpi/net/turn.h"\n'
 printf '#include "libmrmpi/p2p/p2p.h"\n#include "libmrmpi/p2p/match/match.h"\n' >"$tmp/tree/net/poll.c"
 printf '#include "libmrmpi/p2p/p2p.h"\n#include "libmrmpi/net/turn.h"\n' >"$tmp/tree/net/net.h"
 is "faults of that kind are found" "$(one_header "$tmp/tree" | sed "s|.*/tree/||")" "\
-net/poll.c includes p2p/match/match.h: not p2p/p2p.h
 net/net.h includes net/turn.h: not one of public_parts
+net/poll.c includes p2p/match/match.h: not p2p/p2p.h
 p2p/p2p.h includes net/turn.h: not net/net.h"
 
 # A new kind of link is a row of kinds.def: what others ask for is its traits.
@@ -273,10 +292,8 @@ sources_narrow() { # but mpi.h, in which each function has its line: pages and t
 ok "no C file of the product or its tests has lines of more than 120 columns" sources_narrow
 
 readmes_narrow() {
-  find . -path ./build -prune -o -name README.md ! -path ./README.md -print | sort | while read -r f; do
-    columns=$(wc -L <"$f")
-    ((columns > 100)) && echo "${f#./} $columns columns"
-  done | within "has more than 100 columns:" ""
+  find . -path ./build -prune -o -name README.md ! -path ./README.md -exec wc -L {} + | sort -k2 |
+    awk '$1 > 100 && $2 != "total" { print substr($2, 3), $1, "columns" }' | within "has more than 100 columns:" ""
 }
 ok "maps have at most 100 columns" readmes_narrow
 
