@@ -11,26 +11,24 @@ only() { # library regex
   echo "$bad"
   [ -z "$bad" ]
 }
+# lacking LIST NAMES: the names that the list lacks
+lacking() { grep -vxF -f "$1" "$2"; }
 twins() {
-  local s rc=0
-  exported "$lib/libmpi.so.12" | sort >"$tmp/sym"
-  while read -r s; do
-    grep -qx "P$s" "$tmp/sym" || { echo "$s has no twin"; rc=1; }
-  done < <(grep -E '^MPIX?_[A-Z]' "$tmp/sym" | grep -vE '^MPI_(F_STATUS|F08_|UNWEIGHTED|WEIGHTS|T_PVAR_ALL_HANDLES)')
-  while read -r s; do
-    grep -qx "${s#P}" "$tmp/sym" || { echo "$s has no twin"; rc=1; }
-  done < <(grep -E '^PMPI' "$tmp/sym")
-  return $rc
+  local bad
+  exported "$lib/libmpi.so.12" >"$tmp/sym"
+  grep -E '^MPIX?_[A-Z]' "$tmp/sym" | grep -vE '^MPI_(F_STATUS|F08_|UNWEIGHTED|WEIGHTS|T_PVAR_ALL_HANDLES)' >"$tmp/plain"
+  grep -E '^PMPI' "$tmp/sym" >"$tmp/profiled"
+  [ -s "$tmp/plain" ] && [ -s "$tmp/profiled" ] || { echo "found no names"; return 1; }
+  bad=$(sed 's/^/P/' "$tmp/plain" | lacking "$tmp/sym" - | sed 's/^P//'; sed 's/^P//' "$tmp/profiled" | lacking "$tmp/sym" -)
+  [ -z "$bad" ] || { sed 's/$/ has no twin/' <<<"$bad"; return 1; }
 }
 declared() { # every function that mpi.h declares exists in the library
-  local s rc=0
-  exported "$lib/libmpi.so.12" | sort >"$tmp/sym"
+  local bad
+  exported "$lib/libmpi.so.12" >"$tmp/sym"
   echo '#include "libmrmpi/include/mpi.h"' | gcc -E -P -I. -x c - | grep -oE '\bP?MPI_[A-Z][A-Za-z0-9_]* *\(' | tr -d ' (' | sort -u >"$tmp/decl"
   [ "$(wc -l <"$tmp/decl")" -gt 100 ] || { echo "found too few declarations"; return 1; }
-  while read -r s; do
-    grep -qx "$s" "$tmp/sym" || { echo "$s is declared and missing"; rc=1; }
-  done < <(grep -vE '_(function|fn)$|^MPI_(Fint)' "$tmp/decl")
-  return $rc
+  bad=$(grep -vE '_(function|fn)$|^MPI_(Fint)' "$tmp/decl" | lacking "$tmp/sym" -)
+  [ -z "$bad" ] || { sed 's/$/ is declared and missing/' <<<"$bad"; return 1; }
 }
 
 cd "$(dirname "$0")/../.." || exit 2
