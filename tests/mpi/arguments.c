@@ -3,7 +3,8 @@
  * Each argument of each function, wrong in every way possible for its type and name, while all others are right: the
  * call returns the class of that argument, with a text that names function, argument and value. Functions and arguments
  * are read from mpi.h, so new functions are tried as well. Unsupported functions are called with right arguments, and
- * must report so. A child process makes the calls of a function, because a call may crash or hang.
+ * must report so. A child process makes the calls, because a call may crash or hang: another child goes on with the
+ * next function.
  */
 #include "mt.h"
 
@@ -311,9 +312,9 @@ static struct {
     char text[MPI_MAX_ERROR_STRING];
 } result;
 
-/* In memory shared by the parent and its children: the child's present call, in case the child dies. */
+/* In memory shared by the parent and its children: the child's present function and call, in case the child dies. */
 static struct {
-    int failures;
+    int failures, tried; /* functions, with the present one */
     char doing[128];
 } * shared;
 
@@ -393,14 +394,29 @@ static void try(const struct function *f)
     }
 }
 
-/* A child for each function: it may crash or wait for ever. */
-static void try_apart(const struct function *f)
+enum { FUNCTIONS = sizeof(functions) / sizeof(*functions) };
+
+static int is_tried(const struct function *f)
+{
+    const char *never = "|MPI_Init|MPI_Init_thread|MPI_Finalize|MPI_Abort|MPI_Pcontrol|";
+    char name[80];
+    snprintf(name, sizeof(name), "|%s|", f->name);
+    return !strstr(never, name) && !begins(f, "MPI_T_") && !converts(f);
+}
+
+/* A child tries all functions from shared->tried on, up to the first one that crashes or has not returned in a minute.
+ */
+static void try_apart(void)
 {
     int status = 0;
     pid_t child = fork();
     if (!child) {
-        alarm(60);
-        try(f);
+        while (shared->tried < FUNCTIONS) {
+            const struct function *f = &functions[shared->tried++];
+            alarm(60);
+            if (is_tried(f))
+                try(f);
+        }
         _exit(0);
     }
     CHECK(child > 0 && waitpid(child, &status, 0) == child);
@@ -503,8 +519,6 @@ static void unmake(void)
 
 int main(int argc, char **argv)
 {
-    const char *never = "|MPI_Init|MPI_Init_thread|MPI_Finalize|MPI_Abort|MPI_Pcontrol|";
-    char name[80];
     mt_begin(&argc, &argv);
     shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     CHECK(shared != MAP_FAILED);
@@ -512,12 +526,8 @@ int main(int argc, char **argv)
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
     make();
     make_and_free();
-    for (size_t i = 0; i < sizeof(functions) / sizeof(*functions); i++) {
-        const struct function *f = &functions[i];
-        snprintf(name, sizeof(name), "|%s|", f->name);
-        if (!strstr(never, name) && !begins(f, "MPI_T_") && !converts(f))
-            try_apart(f);
-    }
+    while (shared->tried < FUNCTIONS)
+        try_apart();
     EQ(shared->failures, 0);
     unmake();
     return mt_end();
