@@ -81,6 +81,8 @@ void mr_lock_slot_is(struct mr_rma_peer *p, const struct mr_hdr *hdr, const void
     memcpy(&keys, payload, sizeof(keys));
     mr_taker_init(&as, (uint64_t)p->win->comm->rank + 1, (uint32_t)hdr->sreq, (uint32_t)hdr->rreq);
     p->far = mr_far_open(mr_rma_vc(p->win, p->rank), &keys, &as, &far_events, p);
+    if (p->far && mr_win_part_may_be_orphaned(p->win, p->rank)) /* news of the failure came before */
+        mr_far_only_ask(p->far);
 }
 
 static bool is_settled(void *arg)

@@ -26,6 +26,9 @@ struct mr_vc *mr_rma_vc(const struct mr_win *w, int rank);
  * Nothing tells who shares a lock.
  */
 bool mr_win_has_orphans(const struct mr_win *w);
+/* The same of that rank's part on another node, as far as this process knows: a process of its node has failed. */
+bool mr_win_part_may_be_orphaned(const struct mr_win *w, int rank);
+bool mr_win_shares_node(const struct mr_win *w, int rank, const struct mr_vc *vc);
 /*
  * A process of the window has failed, or the window is revoked (mr_win_refusal). Others may have seen an error, and
  * never make the call that this process waits for. So from then on nothing waits for MPI_Win_post or MPI_Win_complete

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libmrmpi/launch/launch.h"
 #include "libmrmpi/rma/internal.h"
 
 /* ---- windows by context ------------------------------------------------------------------------------------------ */
@@ -113,6 +114,24 @@ bool mr_win_has_orphans(const struct mr_win *w)
         return false;
     for (int i = 0; i < w->comm->size; i++)
         if (i != w->comm->rank && w->in->target[i].mutex && mr_vc_lost(mr_rma_vc(w, i)))
+            return true;
+    return false;
+}
+
+bool mr_win_shares_node(const struct mr_win *w, int rank, const struct mr_vc *vc)
+{
+    const struct mr_launch *l = mr_launch_info();
+    int there = mr_vc_world_rank(vc), here = mr_comm_world_rank(w->comm, rank);
+
+    return there < l->size && here < l->size && l->node_of[there] == l->node_of[here];
+}
+
+bool mr_win_part_may_be_orphaned(const struct mr_win *w, int rank)
+{
+    if (likely(!mr_comm_fault(w->comm)))
+        return false;
+    for (int i = 0; i < w->comm->size; i++)
+        if (mr_vc_lost(mr_rma_vc(w, i)) && mr_win_shares_node(w, rank, mr_rma_vc(w, i)))
             return true;
     return false;
 }

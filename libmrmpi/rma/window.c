@@ -84,14 +84,6 @@ static void packet(struct mr_vc *vc, const struct mr_hdr *hdr, const void *paylo
         mr_target_packet(p, hdr, payload, len);
 }
 
-static bool shares_node(const struct mr_win *w, int rank, const struct mr_vc *vc)
-{
-    const struct mr_launch *l = mr_launch_info();
-    int there = mr_vc_world_rank(vc), here = mr_comm_world_rank(w->comm, rank);
-
-    return there < l->size && here < l->size && l->node_of[there] == l->node_of[here];
-}
-
 /* A lock in the memory of the lost process's node may stay taken for ever, which a process there tells (lock.c). */
 static void lose_peer(struct mr_win *w, void *arg)
 {
@@ -102,7 +94,7 @@ static void lose_peer(struct mr_win *w, void *arg)
             p->error = vc->error ? vc->error : -1;
             mr_results_fail(p, MR_ERR_PROC_FAILED);
             mr_lock_forget(p);
-        } else if (p->far && shares_node(w, p->rank, vc)) {
+        } else if (p->far && mr_win_shares_node(w, p->rank, vc)) {
             mr_far_only_ask(p->far);
         }
 }

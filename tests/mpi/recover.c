@@ -247,7 +247,7 @@ static void all_die(void)
         CHECK(!e_ || class_of(e_) == MPIX_ERR_PROC_FAILED);                                                            \
     } while (0)
 
-enum { HELD, SHARED, ALL, FENCED, GROUPS, WINDOWS };
+enum { HELD, SHARED, LATE, ALL, FENCED, GROUPS, WINDOWS };
 static int memory[WINDOWS][64];
 
 static void make_windows(MPI_Comm c, int allocated, MPI_Win *w)
@@ -360,6 +360,7 @@ static void windows(int dead)
         for (int allocated = 0; allocated < 2; allocated++) {
             hold(w[allocated][HELD], MPI_LOCK_EXCLUSIVE, owner);
             hold(w[allocated][SHARED], MPI_LOCK_SHARED, owner);
+            hold(w[allocated][LATE], MPI_LOCK_EXCLUSIVE, owner);
         }
         for (int to = 0; to < size; to++)
             if (to != dead)
@@ -375,6 +376,8 @@ static void windows(int dead)
     FAILED(MPI_Recv(&x, 1, MPI_INT, dead, 0, c, MPI_STATUS_IGNORE));
     for (int allocated = 0; allocated < 2; allocated++)
         use_windows(w[allocated], dead);
+    for (int n = 0; n < 6; n++) /* survivors that first ask for a lock after the news of the failure */
+        take(w[n % 2][LATE], owner);
     for (int allocated = 0; allocated < 2; allocated++)
         lock_all_in_vain(w[allocated][HELD], c, dead, owner, allocated && near);
     FAILED(MPIX_Comm_agree(c, &x));
