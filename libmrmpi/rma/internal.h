@@ -94,6 +94,8 @@ void mr_rma_job_part_done(struct mr_rma_job *j, enum mr_err err); /* NULL is fin
 /* A part of a result, from offset on, that the peer will send. 0: no memory. */
 uint64_t mr_result_expect(struct mr_rma_peer *p, struct mr_rma_job *j, const struct mr_rma_data *to, size_t offset,
                           size_t len);
+/* The peer has not been asked for the part: the operation has failed. */
+void mr_result_forget(struct mr_rma_peer *p, uint64_t id);
 void mr_result_arrived(struct mr_rma_peer *p, const struct mr_hdr *hdr, const void *data, size_t len);
 void mr_results_fail(struct mr_rma_peer *p, enum mr_err err); /* all its outstanding results */
 void mr_results_finalize(void);

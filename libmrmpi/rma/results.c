@@ -141,6 +141,14 @@ static struct result *find_result(const struct mr_rma_peer *p, uint64_t id)
     return r && r->peer == p && r->generation == id >> 32 ? r : NULL;
 }
 
+void mr_result_forget(struct mr_rma_peer *p, uint64_t id)
+{
+    struct result *r = find_result(p, id);
+
+    if (r)
+        end_result(r, MR_SUCCESS);
+}
+
 void mr_result_arrived(struct mr_rma_peer *p, const struct mr_hdr *hdr, const void *data, size_t len)
 {
     struct result *r = find_result(p, hdr->rreq);

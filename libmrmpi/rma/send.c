@@ -119,6 +119,7 @@ enum mr_err mr_access_put(const struct mr_pieces *p, size_t offset, void *arg)
 enum mr_err mr_access_ask(const struct mr_pieces *p, size_t offset, size_t len, const void *data,
                           struct mr_rma_access *o)
 {
+    const struct parcel parcel = {.o = o, .p = p, .offset = offset, .data = data, .len = len};
     uint64_t id;
     enum mr_err err = MR_SUCCESS;
 
@@ -129,7 +130,10 @@ enum mr_err mr_access_ask(const struct mr_pieces *p, size_t offset, size_t len, 
     id = mr_result_expect(o->p, o->job, o->result, offset, p->bytes);
     if (!id)
         return MR_ERR_NO_MEM;
-    return send_parcel(o, &(struct parcel){.o = o, .p = p, .offset = offset, .data = data, .len = len}, id);
+    err = send_parcel(o, &parcel, id);
+    if (err)
+        mr_result_forget(o->p, id);
+    return err;
 }
 
 enum mr_err mr_access_get(const struct mr_pieces *p, size_t offset, void *arg)
