@@ -198,7 +198,10 @@ int api_fail_session(struct mr_session *s, enum mr_err err, const char *function
 
 int api_fail_win(struct mr_win *w, enum mr_err err, const char *function)
 {
-    return w ? api_fail_with(w->errhandler, w, err, function) : api_fail(NULL, err, function);
+    if (!w)
+        return api_fail(NULL, err, function);
+    mr_win_note(w, err);
+    return api_fail_with(w->errhandler, w, err, function);
 }
 
 int api_call_errhandler(struct mr_errhandler *h, const void *object, int code, const char *function)

@@ -13,7 +13,6 @@ enum mr_err mr_rma_take_refusal(struct mr_rma_peer *p)
         err = err ? err : MR_ERR_PROC_FAILED;
     }
     p->refused = MR_SUCCESS;
-    mr_win_note(p->win, err);
     return err ? mr_fail(err, "rank %d of the window has refused an operation", p->rank) : MR_SUCCESS;
 }
 

@@ -36,11 +36,6 @@ bool mr_win_shares_node(const struct mr_win *w, int rank, const struct mr_vc *vc
  */
 bool mr_win_lacks_member(const struct mr_win *w);
 /*
- * The program is told of err. A target, or an adapter, may know of a failure before this process does: a program that
- * leaves its epoch then may free the window nevertheless.
- */
-void mr_win_note(struct mr_win *w, enum mr_err err);
-/*
  * MR_ERR_REVOKED once the communicator that the window was made from is revoked. No epoch begins then, and no call
  * waits for another program; calls that end an epoch or complete operations do so before the error.
  */

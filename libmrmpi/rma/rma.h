@@ -63,6 +63,11 @@ struct mr_win_part {
  */
 enum mr_err mr_win_make(struct mr_comm *c, enum mr_win_flavor flavor, const struct mr_win_part *part, enum mr_err wrong,
                         struct mr_win **out);
+/*
+ * The program is told of err, by a call or a request. A target, or an adapter, may know of a failure before this
+ * process does: a program that leaves its epoch then may free the window nevertheless.
+ */
+void mr_win_note(struct mr_win *w, enum mr_err err);
 /* MR_ERR_RMA_SYNC: an epoch is open, and no failure is known. */
 enum mr_err mr_win_may_close(const struct mr_win *w);
 /* Collective: all requested operations are done, everywhere. The window is gone, whatever the result. */
