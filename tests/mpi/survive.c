@@ -8,7 +8,8 @@
  * MANNER is a word of letters:
  * - l: survivors leave at their first error, in the middle of an epoch, and so give up on others. Otherwise they make
  *   all calls of all rounds.
- * - f: survivors free the window at once, instead of after an agreement that all have left.
+ * - f: survivors free the window at once, instead of after an agreement that all have left. In any manner, if the
+ *   window or the file ends in a step: others may be in that collective call, which waits for all survivors.
  * - w: others wait for the dying rank. Otherwise the rank dies at once, and others come later.
  * - r: the rank dies at a random moment from then on, perhaps within its call.
  * - c: the window is of the program's memory, instead of MPI's.
@@ -477,15 +478,15 @@ static void agree_to_end(void)
     ends("agree", 0, MPIX_Comm_agree(all, &flag));
 }
 
-static void end_all(void)
+static void end_all(int at_once)
 {
     MPI_Comm rest;
     int n, sum, one = 1;
-    if (!is_so('f'))
+    if (!at_once)
         agree_to_end();
     ends("free", 0, free_window());
     ends("close", 0, close_file());
-    if (is_so('f'))
+    if (at_once)
         agree_to_end();
     EQ(MPIX_Comm_shrink(all, &rest), MPI_SUCCESS);
     MPI_Comm_size(rest, &n);
@@ -519,7 +520,7 @@ static void survive(int k, int step)
         EQ(open_file(), MPI_SUCCESS);
     MPI_Barrier(all); /* all have them */
     run_case(k, step);
-    end_all();
+    end_all(is_so('f') || cases[k].flags & (NO_WINDOW | NO_FILE));
 }
 
 int main(int argc, char **argv)
