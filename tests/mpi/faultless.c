@@ -139,6 +139,12 @@ static void revoke(MPI_Comm c)
     REVOKED(ended(MPI_Start(&q), &q));
     REVOKED(MPI_Startall(1, &q));
     MPI_Request_free(&q);
+    FINE(MPI_Psend_init(NULL, 1, 0, MPI_BYTE, MPI_PROC_NULL, 0, c, MPI_INFO_NULL, &q));
+    REVOKED(MPI_Start(&q));
+    MPI_Request_free(&q);
+    FINE(MPI_Precv_init(NULL, 1, 0, MPI_BYTE, MPI_PROC_NULL, 0, c, MPI_INFO_NULL, &q));
+    REVOKED(MPI_Start(&q));
+    MPI_Request_free(&q);
     REVOKED(MPI_Comm_dup(c, &got));
     flag = 6;
     FINE(MPIX_Comm_agree(c, &flag));

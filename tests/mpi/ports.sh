@@ -194,7 +194,10 @@ for links in auto ud; do
   ok "two jobs on two hosts, three times ($links)" far $links 0 "2 serve $p 3" "2 call $p 3"
 done
 [ -z "$all" ] || by_hosts="--ppn $((wide / 2))" ok "jobs of $wide and $wide on two hosts" far auto 0 "$wide wide $p serve" "$wide wide $p call"
-ok "a job on two hosts dies" far auto 137 "2 mourn $p" "2 die $p"
+for links in auto ${all:+ud}; do
+  ok "a job on two hosts dies ($links)" far $links 137 "2 mourn $p" "2 die $p"
+done
+[ -z "$all" ] || ok "processes of two hosts meet over a socket of theirs" far auto 0 "1@h1 join $p l" "1@h2 join $p call"
 for links in ${all:+rc ud}; do
   ASAN_OPTIONS=$reuse MRMPI_SRQ_DEPTH=16 ok "$many connections between hosts leave nothing behind ($links)" far $links 0 "1 many-serve $p $many" "1@h2 many-call $p $many"
 done

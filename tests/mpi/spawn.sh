@@ -87,6 +87,7 @@ by_agents=
 far() { MRMPI_LINKS=$1 MRMPI_LOG_LEVEL=0 timeout -k 5 200 simfab run --topology "$topology" --model hdr -- timeout 150 mrrun -n 2 --ppn 1 "$program" "${@:2}" </dev/null; }
 for links in auto ud; do
   ok "on two hosts ($links)" far $links some 2
+  [ "${1:-}" != --all ] || ok "$((many / 5)) in a row there leave nothing behind ($links)" far $links many $((many / 5)) 1
 done
 is "nothing is left behind there" "$(leftovers)" ""
 done_testing

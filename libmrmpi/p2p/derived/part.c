@@ -317,9 +317,11 @@ bool mr_part_arrived(struct mr_part *p, int partition)
 
 enum mr_err mr_part_start(struct mr_part *p, struct mr_request **req)
 {
+    enum mr_err err = p->a.peer == MR_PROC_NULL ? mr_no_peer_fate(p->comm, p->comm->context) : p->error;
+
     *req = NULL;
-    if (p->error)
-        return p->error;
+    if (err)
+        return err;
     p->round = mr_request_new(MR_REQ_PART, p->comm);
     if (!p->round)
         return MR_ERR_NO_MEM;
