@@ -86,7 +86,7 @@ static void revoke_here(struct mr_comm *c)
         mr_launch_abort(1, "out of memory for the end of a communicator");
     c->fault = MR_ERR_REVOKED;
     if (c->local)
-        c->local->fault = MR_ERR_REVOKED;
+        revoke_here(c->local);
     revoke_objects_of(c);
     mr_pt2pt.ended = mr_vc_get_peer(mr_vc_nowhere(mr_launch_info()->size)); /* receives ask */
     mr_match_each(&mr_pt2pt.posted, refuse_receive, c);
