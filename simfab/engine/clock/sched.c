@@ -121,7 +121,7 @@ static bool somebody_came(struct sim *s)
 static bool somebody_coming(struct sim *s, uint64_t *asked_ns)
 {
     struct sched *sc = s->sched;
-    bool coming = s->due, away = world_is_away(s);
+    bool coming = s->due, away = world_is_away(sc->world, s);
 
     *asked_ns = coming || away ? real_ns() : 0;
     if (!coming)

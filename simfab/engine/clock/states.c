@@ -14,6 +14,7 @@
 #include "simfab/engine/clock/threads.h"
 #include "simfab/engine/clock/turn.h"
 #include "simfab/engine/clock/wake.h"
+#include "simfab/engine/clock/world.h"
 #include "simfab/proto.h"
 
 void sched_activity(struct sched *sc)
@@ -402,6 +403,7 @@ void sched_proc_gone(struct proc *p)
     p->sim->sched->hosts[p->host->index].procs--;
     turns_update(&p->sim->sched->hosts[p->host->index]);
     p->sim->sched->idle_us = 0;
+    world_note_end(p->sim->sched->world, p->pid);
 }
 
 /* A timer that is queued points into the actor: the memory waits until none is. */

@@ -38,7 +38,9 @@ struct world {
     bool again;                 /* a thread has run since its last check: another walk is needed */
     struct watch_thread *busy;  /* the thread that was found to run, or to be about to; NULL: none */
     struct watch *busy_process; /* its process */
-    pid_t *announced;           /* processes started by `simfab exec`, not attached, alive at the last check */
+    pid_t *ending;              /* processes detached since all was last quiet */
+    uint32_t num_ending, ending_cap;
+    pid_t *announced; /* processes started by `simfab exec`, not attached, alive at the last check */
     uint32_t num_announced, announced_cap;
     uint64_t starts_since_ns;  /* a thread among them has been busy since, waits for a processor excluded; 0: none */
     uint32_t starts_tid;       /* the starting thread at the last check */
@@ -65,6 +67,7 @@ struct world *world_new(void)
 void world_free(struct world *w)
 {
     watches_free(w->watches);
+    free(w->ending);
     free(w->announced);
     free(w);
 }
@@ -319,7 +322,19 @@ static bool somebody_is_away(const struct proc *p)
     return !p->actors_used || p->signalled || p->births != __atomic_load_n(&p->arena->births, __ATOMIC_RELAXED);
 }
 
-/* Returns true if no thread runs, and none has run since the last complete walk. w->busy: a running thread. */
+void world_note_end(struct world *w, pid_t pid)
+{
+    if (w->num_ending == w->ending_cap) {
+        w->ending_cap = w->ending_cap ? 2 * w->ending_cap : 16;
+        w->ending = xrealloc(w->ending, w->ending_cap * sizeof *w->ending);
+    }
+    w->ending[w->num_ending++] = pid;
+}
+
+/*
+ * Returns true if no thread runs, and none has run since the last complete walk. w->busy: a running thread. The end of
+ * a process is news for any other: the launcher hears of the end, and passes the news on.
+ */
 static bool walk_processes(struct world *w, struct sim *s)
 {
     uint64_t before = w->ran_before;
@@ -329,10 +344,12 @@ static bool walk_processes(struct world *w, struct sim *s)
     w->ran = 0;
     w->busy = NULL;
     w->again = false;
+    for (uint32_t i = 0; i < w->num_ending && !w->busy; i++)
+        look_at_launchers(w, s, look_at_process(w, w->ending[i], NULL));
     for (uint32_t i = 0; i < s->num_procs && !w->busy; i++) {
         const struct proc *p = s->procs[i];
 
-        if (!somebody_is_away(p))
+        if (!w->num_ending && !somebody_is_away(p))
             continue;
         look_at_launchers(w, s, look_at_process(w, p->pid, p));
     }
@@ -393,8 +410,10 @@ static bool nobody_runs(struct world *w, struct sim *s)
     return quiet;
 }
 
-bool world_is_away(const struct sim *s)
+bool world_is_away(const struct world *w, const struct sim *s)
 {
+    if (w->num_ending)
+        return true;
     for (uint32_t i = 0; i < s->num_procs; i++)
         if (somebody_is_away(s->procs[i]))
             return true;
@@ -408,8 +427,10 @@ bool world_is_quiet(struct world *w, struct sim *s)
 
     note_births(s);
     quiet = nobody_runs(w, s);
-    if (quiet)
+    if (quiet) {
         forget_births(s);
+        w->num_ending = 0;
+    }
     s->world_looks++;
     s->world_ns += real_ns() - start;
     return quiet;

@@ -17,8 +17,10 @@ struct world;
 struct world *world_new(void);
 void world_free(struct world *w);
 
-/* True if an actor, or a thread that may become an actor, is out of sight. */
-bool world_is_away(const struct sim *s);
+/* The process has left the fabric, most likely because the process ends. */
+void world_note_end(struct world *w, pid_t pid);
+/* True if an actor, or a thread that may become an actor, is out of sight, or a process may still be ending. */
+bool world_is_away(const struct world *w, const struct sim *s);
 /* True if no wake-up of these threads is under way. Processes without such threads are skipped. */
 bool world_is_quiet(struct world *w, struct sim *s);
 
