@@ -197,7 +197,7 @@ enum mr_err mr_file_open(struct mr_comm *c, const char *name, unsigned amode, co
         err = mr_file_shared_set(f, f->at, err);
     }
     if (err) {
-        mr_io_shared_abandon(f);
+        mr_io_shared_abandon(f, err);
         forget_file(f);
         return err;
     }

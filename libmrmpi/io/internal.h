@@ -19,7 +19,8 @@ enum mr_err mr_io_take_hints(struct mr_file *f, const struct mr_file_hints *hint
 
 /* shared.c */
 enum mr_err mr_io_shared_open(struct mr_file *f);
-void mr_io_shared_abandon(struct mr_file *f); /* the file could not be opened; waits for nobody */
+/* The file could not be opened because of err; waits for nobody. */
+void mr_io_shared_abandon(struct mr_file *f, enum mr_err err);
 enum mr_err mr_io_shared_close(struct mr_file *f);
 
 /* access.c: bytes of the view, from the nth on. */

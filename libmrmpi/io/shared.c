@@ -30,17 +30,17 @@ enum mr_err mr_io_shared_open(struct mr_file *f)
     if (!err)
         err = mr_win_lock_all(f->shared, MR_MODE_NOCHECK);
     if (err)
-        mr_io_shared_abandon(f);
+        mr_io_shared_abandon(f, err);
     return err;
 }
 
-void mr_io_shared_abandon(struct mr_file *f)
+void mr_io_shared_abandon(struct mr_file *f, enum mr_err err)
 {
     struct mr_win *w = f->shared;
 
     f->shared = NULL;
     if (w)
-        mr_win_abandon(w);
+        mr_win_abandon(w, err);
 }
 
 enum mr_err mr_io_shared_close(struct mr_file *f)

@@ -75,11 +75,11 @@ enum mr_err mr_win_close(struct mr_win *w);
 /* Drops the window, although others may still have it; no peer is asked. */
 void mr_win_put(struct mr_win *w);
 /*
- * After an error of a collective operation on the window: drops the window. If a member has failed, others may not have
- * seen the error: the window still answers them, without the program's memory, and is gone when all living members have
- * closed or abandoned theirs. Waits for nobody.
+ * After an error of a collective operation on the window: drops the window. If a member has failed, as this process
+ * knows or as err says, others may not have seen the error: the window still answers them, without the program's
+ * memory, and is gone when all living members have closed or abandoned theirs. Waits for nobody.
  */
-void mr_win_abandon(struct mr_win *w);
+void mr_win_abandon(struct mr_win *w, enum mr_err err);
 /* MR_WIN_DYNAMIC, local. Memory may be attached once only. */
 enum mr_err mr_win_attach(struct mr_win *w, void *base, size_t size);
 enum mr_err mr_win_detach(struct mr_win *w, const void *base);

@@ -341,7 +341,7 @@ enum mr_err mr_win_make(struct mr_comm *c, enum mr_win_flavor flavor, const stru
     if (!err)
         *out = w;
     else if (mr_win_find(own->context) == w)
-        mr_win_abandon(w);
+        mr_win_abandon(w, err);
     else /* before the last step: nobody has the window */
         mr_win_put(w);
     return err;
@@ -436,9 +436,10 @@ static void drop_abandoned(const struct mr_agreed *d, void *arg)
         mr_win_put(wanted[1]);
 }
 
-void mr_win_abandon(struct mr_win *w)
+void mr_win_abandon(struct mr_win *w, enum mr_err err)
 {
-    if (!mr_win_lacks_member(w)) {
+    mr_win_note(w, err);
+    if (!mr_win_lacks_member(w) && !w->in->failed) {
         mr_win_put(w);
         return;
     }
