@@ -47,9 +47,16 @@ ok "ranks die one by one" recover 8 told
 # 1 ms on the node and 40 ms between hosts have been measured; without a word of the launcher MRMPI_PATIENCE passes, 60 s.
 soon() { awk -v most="$1" '/^told after/ {print; f = $3 < most} END {exit !f}' "$tmp/out"; }
 ok "which others on the node soon know" soon 200
-by=--stats ok "and once more" recover 8 told
-n=$(counted ends_read 0)
-ok "which the first reads in the launcher's file, before any other news ($n of 7 ends)" test "$n" -gt 0
+# The file and the launcher's event race: on a busy machine a job may have no end that the file tells first.
+file_tells() { # COMMAND...: in one of five jobs
+  local i
+  for i in 1 2 3 4 5; do
+    "$@" || return
+    [ "$(counted ends_read 0)" -gt 0 ] && return
+  done
+  return 1
+}
+by=--stats ok "which the first reads in the launcher's file, before any other news" file_tells recover 8 told
 ok "agreements of two groups, one of which loses its leader" recover 5 groups
 ok "all but one die" recover 5 all
 not_ok "without --recover the job ends" timeout 60 mrrun -n 3 "$program" failure
@@ -73,8 +80,8 @@ for case in failure root; do
 done
 by="--launcher $tmp/on --hosts h1,h2 --stats" ok "two hosts with agents: ranks die one by one" far 4 told
 ok "which others soon know" soon 2000
-n=$(counted ends_read 0)
-ok "which the first reads in the file of its host's agent, before any other news ($n of 3 ends)" test "$n" -gt 0
+by="--launcher $tmp/on --hosts h1,h2 --stats" ok "which the first reads in the file of its host's agent, before any other news" \
+  file_tells far 4 told
 by="--launcher $tmp/on --hosts h1,h2" ok "a host dies with its ranks" far 4 host
 like "which is told" "host h2: its agent is lost: .*the job goes on without its ranks" "$tmp/out"
 
